@@ -64,19 +64,24 @@ async def test_what_is_missing_is_told_step_by_step(composing: Composing, delega
         await composing.gone("orders-settings")
 
 
+async def ready_without_account(composing: Composing, delegate: Delegate) -> None:
+    """A composite, orders, that was ready, and changed after its account had been deleted."""
+    await delegate.create()
+    await delegate.may(configmaps=WRITE)
+    await composing.compose(
+        config_map("settings", engine="${composite.spec.engine}"), serviceAccountName=delegate.name
+    )
+    await composing.create("orders")
+    await composing.ready("orders")
+    await delegate.delete()
+    await composing.create("orders", engine="Postgres")
+    # API servers accept a token for some seconds more.
+    await composing.says("orders", "Synced", "False", "ServiceAccountMissing", seconds=60)
+
+
 async def test_an_account_that_is_deleted_and_created_again(composing: Composing, delegate: Delegate) -> None:
     async with tokens_of(composing.author, delegate.name):
-        await delegate.create()
-        await delegate.may(configmaps=WRITE)
-        await composing.compose(
-            config_map("settings", engine="${composite.spec.engine}"), serviceAccountName=delegate.name
-        )
-        await composing.create("orders")
-        await composing.ready("orders")
-        await delegate.delete()
-        await composing.create("orders", engine="Postgres")
-        # API servers accept a token for some seconds more.
-        await composing.says("orders", "Synced", "False", "ServiceAccountMissing", seconds=60)
+        await ready_without_account(composing, delegate)
         held = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
         assert held is not None
         await delegate.create()
@@ -126,16 +131,7 @@ async def test_objects_of_an_account_that_is_gone_are_deleted_by_the_composer(
     composing: Composing, delegate: Delegate
 ) -> None:
     async with tokens_of(composing.author, delegate.name):
-        await delegate.create()
-        await delegate.may(configmaps=WRITE)
-        await composing.compose(
-            config_map("settings", of="${composite.spec.engine}"), serviceAccountName=delegate.name
-        )
-        await composing.create("orders")
-        await composing.ready("orders")
-        await delegate.delete()
-        await composing.create("orders", engine="Postgres")
-        await composing.says("orders", "Synced", "False", "ServiceAccountMissing", seconds=60)
+        await ready_without_account(composing, delegate)
         await composing.delete("orders")
         rule = '{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}'
         await composing.says(

@@ -7,8 +7,9 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import POLICY_LABEL, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
 from tests.cluster.harness import Admin, CustomKind, Operator, condition, eventually, outdated, time_passes
-from tests.cluster.harness.admin import CRDS, MIGRATIONS, POLICIES, QUICK
+from tests.cluster.harness.admin import CRDS, POLICIES, QUICK
 from tests.cluster.harness.admission import deny_updates
+from tests.cluster.migration.created import migrations_of, the_migration_of
 
 
 async def create_policy(
@@ -47,22 +48,6 @@ def stands(policy: DefinitionPolicy) -> tuple[str, str, int, int, int]:
 
 def standing(*expected: object) -> Callable[[DefinitionPolicy], bool]:
     return lambda policy: stands(policy) == expected
-
-
-async def migrations_of(admin: Admin, kind: CustomKind) -> list[StorageMigration]:
-    """The migrations of a CRD, deleted with the CRD at the end of the test."""
-    found = [StorageMigration.model_validate(each) for each in (await admin.get(MIGRATIONS))["items"]]
-    return [each for each in found if str(each.spec.resource) == kind.name]
-
-
-async def the_migration_of(admin: Admin, kind: CustomKind) -> StorageMigration:
-    """The one migration of a CRD, as soon as it exists."""
-
-    async def look() -> list[StorageMigration]:
-        return await migrations_of(admin, kind)
-
-    (found,) = await eventually(look)
-    return found
 
 
 async def test_a_flip_is_migrated_and_all_goes_with_the_crd(

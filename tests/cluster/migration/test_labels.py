@@ -13,8 +13,9 @@ import pytest
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.core.policy.labels import MIGRATION_LABEL
 from tests.cluster.harness import Admin, CustomKind, Operator, condition, eventually, outdated, time_passes
-from tests.cluster.harness.admin import CRDS, MIGRATIONS, POLICIES
+from tests.cluster.harness.admin import CRDS, POLICIES
 from tests.cluster.harness.installation import MANIFESTS
+from tests.cluster.migration.created import migrations_of, the_migration_of
 from tests.cluster.reports.reports import condition_of, report_where, report_with
 from tests.controlplane.cluster import Cluster
 
@@ -47,18 +48,9 @@ async def label(admin: Admin, kind: CustomKind, value: str | None) -> None:
     await admin.merge(f"{CRDS}/{kind.name}", {"metadata": {"labels": {MIGRATION_LABEL: value}}})
 
 
-async def migrations_of(admin: Admin, kind: CustomKind) -> list[StorageMigration]:
-    found = [StorageMigration.model_validate(each) for each in (await admin.get(MIGRATIONS))["items"]]
-    return [each for each in found if str(each.spec.resource) == kind.name]
-
-
-async def the_migration_of(admin: Admin, kind: CustomKind) -> StorageMigration:
+async def hurried_migration_of(admin: Admin, kind: CustomKind) -> StorageMigration:
     """The one migration of a CRD, as soon as it exists; it does not wait for API servers to settle."""
-
-    async def look() -> list[StorageMigration]:
-        return await migrations_of(admin, kind)
-
-    (found,) = await eventually(look)
+    found = await the_migration_of(admin, kind)
     await admin.patch_migration(found.metadata.name, **HURRIED)
     return found
 
@@ -66,7 +58,7 @@ async def the_migration_of(admin: Admin, kind: CustomKind) -> StorageMigration:
 async def test_a_label_alone_is_enough(admin: Admin, labelling: Operator, group: str) -> None:
     kind = CustomKind(group, labels={MIGRATION_LABEL: "automatic"})
     flipped = await outdated(admin, kind, 10)
-    made = await the_migration_of(admin, flipped)
+    made = await hurried_migration_of(admin, flipped)
     await admin.wait_for_condition(made.metadata.name, "Succeeded", "True", "Migrated")
     assert admin.stored(kind) == {"v2": 10}
     assert await admin.stored_versions_of(kind) == ["v2"]
@@ -124,7 +116,7 @@ async def test_a_value_that_means_nothing_is_told(admin: Admin, labelling: Opera
     assert await migrations_of(admin, kind) == []
 
     await label(admin, kind, "automatic")
-    made = await the_migration_of(admin, kind)
+    made = await hurried_migration_of(admin, kind)
     await admin.wait_for_condition(made.metadata.name, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": 3}
     await report_with(admin, kind.name, StorageCurrent="True/Current")
@@ -132,7 +124,7 @@ async def test_a_value_that_means_nothing_is_told(admin: Admin, labelling: Opera
 
 async def test_a_plan_by_label_writes_nothing(admin: Admin, labelling: Operator, group: str) -> None:
     kind = await outdated(admin, CustomKind(group, labels={MIGRATION_LABEL: "plan"}), 3)
-    made = await the_migration_of(admin, kind)
+    made = await hurried_migration_of(admin, kind)
     await admin.wait_for_condition(made.metadata.name, "Succeeded", "True", "PlanClean")
     assert made.spec.mode == "Plan"
     assert admin.stored(kind) == {"v1": 3}
@@ -154,7 +146,7 @@ async def test_a_policy_that_selects_the_crd_wins(admin: Admin, labelling: Opera
     await time_passes(admin)
     assert await migrations_of(admin, kind) == []
     await admin.delete(f"{POLICIES}/{group}")
-    made = await the_migration_of(admin, kind)
+    made = await hurried_migration_of(admin, kind)
     await admin.wait_for_condition(made.metadata.name, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": 3}
 
@@ -163,7 +155,7 @@ async def test_another_manager_takes_the_label_off_in_mid_run(
     admin: Admin, labelling: Operator, group: str
 ) -> None:
     kind = await outdated(admin, CustomKind(group, labels={MIGRATION_LABEL: "automatic"}), 40, opt_in=False)
-    made = await the_migration_of(admin, kind)
+    made = await hurried_migration_of(admin, kind)
     name = made.metadata.name
     # Without rights it cannot get far.
     stuck = await admin.wait_for_condition(name, "Succeeded", "False")
