@@ -23,7 +23,8 @@ from tests.cluster.composition.composerscene import (
     has,
     ready,
 )
-from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness import Admin, CustomKind, Operator, eventually
+from tests.cluster.retirement.scene import retire, standing, until, until_ready
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
@@ -207,6 +208,35 @@ async def test_a_migration_of_a_policy_is_enough(client: Client, opted_in: None)
     await has(client, "StorageCurrent", "True", "Current")
     assert await migrations(client) - before == {made}
     await client.request("DELETE", f"{policy}/updates")
+    await delete(client, f"{PATH}/{NAME}")
+
+
+async def test_a_version_is_retired_in_its_definition(client: Client, plane: Cluster, opted_in: None) -> None:
+    old, new = version("v1", referenceable=False), version("v2")
+    await apply(client, document(old, new, deletion="Cascade"))
+    await ready(client, "True", "WatchingCompositeResource")
+    await create(client, "a")
+    async with Admin(plane) as admin:
+        retired = await retire(admin, CustomKind(GROUP), version="v1", mode="Execute", quietPeriod="0s")
+        found = await until_ready(admin, retired, "False", "CompositeResourceDefinition")
+        said = standing(found, "Ready").message
+        assert "Deprecated is held: The composer makes this CRD" in said
+        assert "Change v1 in the CompositeResourceDefinition of the same name" in said
+        old |= {"deprecated": True}
+        await apply(client, document(old, new, deletion="Cascade"))
+        await until(admin, retired, lambda each: standing(each, "Unused").status == "True", "unused")
+        found = await until_ready(admin, retired, "False", "CompositeResourceDefinition")
+        assert "NotServed is held: " in standing(found, "Ready").message
+        await apply(client, document(old | {"served": False}, new, deletion="Cascade"))
+        # Only the migration of the composites is nothing that a definition says.
+        await until(admin, retired, lambda each: standing(each, "Migrated").status == "True", "migrated")
+        found = await until_ready(admin, retired, "False", "CompositeResourceDefinition")
+        assert "Removed is held: " in standing(found, "Ready").message
+        entries = (await get(client, f"{objects('v2')}/a"))["metadata"]["managedFields"]
+        assert {each["apiVersion"] for each in entries} == {f"{GROUP}/v2"}
+        await apply(client, document(new, deletion="Cascade"))
+        await until_ready(admin, retired, "True", "Removed")
+        await admin.clean_up()
     await delete(client, f"{PATH}/{NAME}")
 
 

@@ -12,6 +12,8 @@ from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.retirement.evidence import HeldStep, Obstacle
 
 MOST_HOLDS: Final = 50
+MADE_ELSEWHERE: Final = "CompositeResourceDefinition"
+"""The reason of what holds each change of the CRD, but not the migration of its objects."""
 _NAMES: Final = 3
 
 
@@ -47,7 +49,7 @@ def definition_holds(crd: Mapping[str, Any], version: str) -> Iterator[Obstacle]
     if (crd["metadata"].get("annotations") or {}).get(DEFINITION_UID):
         yield _hold(
             "Deprecated",
-            "CompositeResourceDefinition",
+            MADE_ELSEWHERE,
             name,
             f"The composer makes this CRD and puts back what others change. Change {version} in the "
             "CompositeResourceDefinition of the same name: each step is recognized when it is made there.",

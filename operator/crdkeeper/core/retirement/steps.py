@@ -24,6 +24,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.retirement.changes import version_managers
 from crdkeeper.core.retirement.evidence import Obstacle
 from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
+from crdkeeper.core.retirement.holds import MADE_ELSEWHERE
 from crdkeeper.core.retirement.migrations import at_work, wanted_name
 from crdkeeper.core.retirement.progress import never_there, progress
 from crdkeeper.core.text import visible
@@ -183,7 +184,7 @@ def _concluded(
     """The decision with Ready, the change that is due, and whether to make it; `first` is not done yet."""
     state, mode, reverted = decision.steps[first], owner.spec.mode, decision.reverted
     said = described(owner, definition, first, state)
-    held = [each for each in decision.holds if STEPS.index(each.step) <= STEPS.index(first)]
+    held = [each for each in decision.holds if holds_up(each, first)]
     waits = first == UNUSED or (first == MIGRATED and (_waits_for(facts) or state.reason in _NOT_TO_MIGRATE))
     due: Step | None = None if held or waits else first
     act = False
@@ -212,6 +213,13 @@ def _concluded(
         decision = replace(decision, count=decision.count or _stale(facts, first))
         act = not decision.count
     return replace(decision, ready=ready, due=due, act=act)
+
+
+def holds_up(hold: Obstacle, step: Step) -> bool:
+    """Whether a step, or one before it, is held: whoever makes the CRD does not migrate its objects."""
+    if step == MIGRATED and hold.reason == MADE_ELSEWHERE:
+        return False
+    return STEPS.index(hold.step) <= STEPS.index(step)
 
 
 def _waits_for(facts: RetirementFacts) -> bool:

@@ -14,7 +14,6 @@ from crdkeeper.api.meta import ObjectMeta
 from crdkeeper.api.versionretirement import (
     MIGRATED,
     NOT_SERVED,
-    REMOVED,
     VersionRetirement,
     VersionRetirementSpec,
     VersionRetirementStatus,
@@ -25,7 +24,7 @@ from crdkeeper.core.retirement.changes import Operation, is_another, pinned, und
 from crdkeeper.core.retirement.facts import RetirementFacts, TakenEvidence
 from crdkeeper.core.retirement.since import versions_changed_at
 from crdkeeper.core.retirement.standing import report
-from crdkeeper.core.retirement.steps import Decision, decide, unmade
+from crdkeeper.core.retirement.steps import Decision, decide, holds_up, unmade
 from crdkeeper.operations.retirement.run import FIELD_MANAGER, count, due_time, look, take_step
 
 _MIGRATABLE: Final = frozenset(("Stored", "NamedByManagers", "Migrating", "MigrationFailing"))
@@ -115,7 +114,7 @@ class StandaloneRetirement:
     def _is_to_migrate(self, decision: Decision) -> bool:
         state = decision.steps[MIGRATED]
         served = not decision.steps[NOT_SERVED].done
-        held = any(each.step != REMOVED for each in decision.holds)
+        held = any(holds_up(each, MIGRATED) for each in decision.holds)
         left = self.owner.status.reverted is None and not held
         return not served and state.reason in _MIGRATABLE and left
 

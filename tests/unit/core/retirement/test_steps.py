@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.api.meta import find_condition
+from crdkeeper.api.meta import DEFINITION_UID, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.core.retirement.evidence import Obstacle
+from crdkeeper.core.retirement.holds import definition_holds
 from crdkeeper.core.retirement.migrations import new_migration, wanted_name
 from crdkeeper.core.retirement.steps import decide
 from tests.unit.core.retirement.cases import (
@@ -169,6 +170,18 @@ def test_a_hold_stops_its_step_and_those_after_it() -> None:
     for crd in (DEPRECATED, STORED, UNSERVED):
         held = decide(owner(QUIET), facts(crd, evidence(), holds=(hold,)))
         assert (held.due, held.act, held.ready.reason) == (None, False, "Composition")
+
+
+def test_objects_are_migrated_also_if_the_crd_is_made_elsewhere() -> None:
+    (hold,) = definition_holds(
+        {"metadata": {"name": "dbs", "annotations": {DEFINITION_UID: "u"}}}, "v1alpha1"
+    )
+    for crd in (SERVED, DEPRECATED, UNSERVED):
+        held = decide(owner(QUIET, migration={"settleSeconds": 0}), facts(crd, evidence(), holds=(hold,)))
+        assert (held.act, held.ready.reason) == (False, "CompositeResourceDefinition")
+    for mode, act in (("Execute", True), ("Guide", False)):
+        decision = decide(owner(mode=mode), facts(UNSERVED, evidence(objects=3), holds=(hold,)))
+        assert (decision.due, decision.act) == ("Migrated", act)
 
 
 @pytest.mark.parametrize(
