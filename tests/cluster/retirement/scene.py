@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from crdkeeper.api.meta import API_VERSION, Condition, find_condition
+from crdkeeper.api.meta import API_VERSION, GROUP, Condition, find_condition
 from crdkeeper.api.versionretirement import DEPRECATED, UNUSED, VersionRetirement
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.transport.client import APPLY_PATCH, Client
@@ -13,6 +13,8 @@ from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Admin, CustomKind, eventually
 from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS, OURS
 from tests.cluster.harness.customkind import Version
+from tests.cluster.harness.installation import MANIFESTS
+from tests.controlplane.cluster import Cluster
 
 OLD, NEW = "v1alpha1", "v1"
 RETIREMENTS = f"{OURS}/versionretirements"
@@ -139,6 +141,12 @@ async def until_due(admin: Admin, name: str, step: str) -> VersionRetirement:
     return await until(
         admin, name, lambda each: each.status.due is not None and each.status.due.step == step, f"due: {step}"
     )
+
+
+def install_composite_kinds(cluster: Cluster) -> None:
+    """Install the kinds of the composer, which nobody serves here."""
+    cluster.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS.parent / 'crds' / 'composer'}")
+    cluster.kubectl.wait_established(f"crd/compositions.{GROUP}", f"crd/compositionrevisions.{GROUP}")
 
 
 async def put_back(admin: Admin, kind: CustomKind, manager: str = "gitops") -> dict[str, Any]:

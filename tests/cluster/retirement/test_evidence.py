@@ -5,13 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.operations.retirement.evidence import gather_evidence, gather_holds
 from tests.cluster.harness import Admin, CustomKind, eventually
 from tests.cluster.harness.admin import OURS
-from tests.cluster.harness.installation import MANIFESTS
+from tests.cluster.retirement.scene import install_composite_kinds
 from tests.controlplane.cluster import Cluster
 
 
@@ -70,8 +69,7 @@ async def _watch(client: Client, path: str) -> None:
 
 
 async def test_what_names_the_version_holds(admin: Admin, installed: Cluster, group: str) -> None:
-    installed.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS.parent / 'crds' / 'composer'}")
-    installed.kubectl.wait_established(f"crd/compositions.{GROUP}", f"crd/compositionrevisions.{GROUP}")
+    install_composite_kinds(installed)
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     crd = await admin.definition(kind)
