@@ -149,10 +149,15 @@ def install_composite_kinds(cluster: Cluster) -> None:
     cluster.kubectl.wait_established(f"crd/compositions.{GROUP}", f"crd/compositionrevisions.{GROUP}")
 
 
-async def put_back(admin: Admin, kind: CustomKind, manager: str = "gitops") -> dict[str, Any]:
-    """Apply the kind's CRD by force, as a tool does that keeps it elsewhere."""
+async def put_back(
+    admin: Admin, kind: CustomKind, manager: str = "gitops", entries: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Apply the kind's CRD by force, as a tool does that keeps it elsewhere; `entries` replace versions."""
     path = f"{CRDS}/{kind.name}?fieldManager={manager}&force=true"
-    return await admin.client.request("PATCH", path, kind.to_object(), content_type=APPLY_PATCH)
+    body = kind.to_object()
+    if entries:
+        body["spec"]["versions"] = list(entries)
+    return await admin.client.request("PATCH", path, body, content_type=APPLY_PATCH)
 
 
 async def versions(admin: Admin, kind: CustomKind) -> Mapping[str, Mapping[str, Any]]:

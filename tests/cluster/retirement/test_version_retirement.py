@@ -100,6 +100,45 @@ async def test_guide_names_each_change_and_sees_that_it_was_made(
     await assert_retired(admin, kind, 3)
 
 
+async def test_guide_names_who_keeps_the_crd_and_sees_what_they_apply(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await moved(admin, group, 3)
+    await admin.opt_in(group)
+    # As it is: only that they apply it shows that they would put a version back.
+    await put_back(admin, kind, "argocd-controller")
+    name = await retire(admin, kind, mode="Guide", quietPeriod="0s")
+    old, new = (each.to_object() for each in kind.versions)
+    applied = 'The field manager "{}" sets spec (server-side apply): change'
+    argo = f"Argo CD: {applied.format('argocd-controller')} its source in Git."
+    flux = f"Flux: {applied.format('kustomize-controller')} its source in Git."
+    helm = f"Helm: {applied.format('helm')} the chart."
+    steps: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
+        ("Deprecated", "kustomize-controller", [old | {"deprecated": True}, new], [argo]),
+        ("NotServed", "helm", [old | {"deprecated": True, "served": False}, new], [argo, flux]),
+        ("Migrated", "", [], []),
+        ("Removed", "argocd-controller", [new], [argo, flux, helm]),
+    ]
+    for step, manager, entries, named in steps:
+        found = await until_due(admin, name, step)
+        ready = standing(found, "Ready")
+        assert ready.reason == "ChangeDue"
+        assert [each in ready.message for each in (argo, flux, helm)] == [
+            each in named for each in (argo, flux, helm)
+        ]
+        if manager:
+            await put_back(admin, kind, manager, entries)
+            continue
+        assert found.status.due is not None
+        migration = await admin.create(MIGRATIONS, json.loads(found.status.due.manifest))
+        await admin.wait_for_condition(migration["metadata"]["name"], "Succeeded", "True")
+    await until_ready(admin, name, "True", "Removed")
+    await assert_retired(admin, kind, 3)
+    await put_back(admin, kind, "kustomize-controller")
+    found = await until_ready(admin, name, "False", "Reverted")
+    assert "latest first: kustomize-controller" in standing(found, "Ready").message
+
+
 async def test_a_version_that_somebody_puts_back_is_left_to_them(
     admin: Admin, operator: Operator, group: str
 ) -> None:

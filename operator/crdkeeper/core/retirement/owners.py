@@ -10,8 +10,11 @@ from typing import Any, Final
 from crdkeeper.api.meta import DEFINITION_UID, FIELD_MANAGER
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.core.retirement.evidence import Applier
+from crdkeeper.core.text import visible
 
 MOST_OWNERS: Final = 20
+_NAMED: Final = 3
+"""Owners that a condition names."""
 _HELM: Final = "meta.helm.sh/release-name"
 _HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 _ARGO_ID: Final = "argocd.argoproj.io/tracking-id"
@@ -54,6 +57,18 @@ def owners(crd: Mapping[str, Any]) -> tuple[Applier, ...]:
             listed.append(Applier(tool, bounded(manager, LINE_BYTES), _detail(tool, manager, operation)))
             tools.add(tool)
     return tuple(listed[:MOST_OWNERS])
+
+
+def reminder(crd: Mapping[str, Any]) -> str:
+    """Who may put back what is changed in the cluster only, as sentences; empty if nobody applies the CRD."""
+    # Any client may have applied it once; a tool that keeps CRDs does so again and again.
+    found = sorted(owners(crd), key=lambda each: not each.tool)
+    if not found:
+        return ""
+    named = [f"{each.tool}: {each.detail}" if each.tool else each.detail for each in found[:_NAMED]]
+    more = len(found) - len(named)
+    rest = f" (and {more} more: see status.evidence.owners)" if more else ""
+    return f"Who applies the CRD may put back a change made elsewhere. {visible(' '.join(named))}{rest}"
 
 
 def _marked(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ from crdkeeper.core.retirement.evidence import Obstacle
 from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
 from crdkeeper.core.retirement.holds import MADE_ELSEWHERE
 from crdkeeper.core.retirement.migrations import at_work, wanted_name
+from crdkeeper.core.retirement.owners import reminder
 from crdkeeper.core.retirement.progress import never_there, progress
 from crdkeeper.core.text import visible
 
@@ -202,7 +203,8 @@ def _concluded(
     elif waits:
         ready = replace(state, status="False") if state.reason == "NotKnown" else state
     elif mode == "Guide":
-        ready = State("False", "ChangeDue", said)
+        told = reminder(facts.crd) if facts.crd is not None and first != MIGRATED else ""
+        ready = State("False", "ChangeDue", f"{said} {told}".rstrip())
     elif first == MIGRATED and wanted_name(owner, definition, facts.migrations) is None:
         in_vain = "Migrations have succeeded, but somebody writes it again."
         ready = State("False", "MigratedInVain", f"{state.message} {in_vain}")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.meta import DEFINITION_UID
-from crdkeeper.core.retirement.owners import MOST_OWNERS, owners
+from crdkeeper.core.retirement.owners import MOST_OWNERS, owners, reminder
 from tests.unit.builders import crd
 
 
@@ -106,3 +106,14 @@ def test_many_managers_are_bounded() -> None:
     found = owners(crd(managedFields=many))
     assert len(found) == MOST_OWNERS
     assert all(len(each.manager.encode()) <= 1024 and len(each.detail.encode()) <= 1024 for each in found)
+
+
+def test_a_reminder_names_tools_first_and_says_how_many_more() -> None:
+    assert reminder(crd(managedFields=[])) == ""
+    unknown = [managed(f"m{number}") for number in range(3)]
+    release = {"meta.helm.sh/release-name": "a\x1b[2J"}
+    said = reminder(crd(annotations=release, managedFields=[*unknown, managed("kustomize-controller")]))
+    assert said.startswith("Who applies the CRD may put back a change made elsewhere. Helm: ")
+    assert said.index("Flux: ") < said.index('"m0"')
+    assert said.endswith("(and 2 more: see status.evidence.owners)")
+    assert "\x1b" not in said
