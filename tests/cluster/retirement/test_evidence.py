@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import JSON_PATCH, Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.retirement.changes import changed
 from crdkeeper.operations.retirement.evidence import gather_evidence, gather_holds
 from tests.cluster.harness import Admin, CustomKind, eventually
-from tests.cluster.harness.admin import OURS
+from tests.cluster.harness.admin import CRDS, OURS
 from tests.cluster.retirement.scene import install_composite_kinds
 from tests.controlplane.cluster import Cluster
+
+DEPRECATED = ", some of them while it was deprecated"
 
 
 async def test_writers_are_those_of_the_version_by_namespace(admin: Admin, group: str) -> None:
@@ -59,6 +62,18 @@ async def test_requests_at_a_version_show_as_more_than_before(admin: Admin, grou
             return "1 open watch" in found[0].what
 
         await eventually(shows, otherwise=lambda: "the open watch does not show")
+        assert DEPRECATED not in (await gather_evidence(admin.client, crd, "v1")).readers[0].what
+        # Once it is deprecated, the next request sets apiserver_requested_deprecated_apis.
+        deprecate = changed(crd, "v1", "Deprecated")
+        await admin.client.request("PATCH", f"{CRDS}/{kind.name}", deprecate, content_type=JSON_PATCH)
+
+        async def told() -> bool:
+            # Right after a change of the CRD, the API server answers with 429.
+            await admin.client.send("GET", kind.path(version="v1"))
+            found = (await gather_evidence(admin.client, crd, "v1")).readers
+            return "x LIST" in found[0].what and found[0].what.endswith(DEPRECATED)
+
+        await eventually(told, otherwise=lambda: "requests at the deprecated version do not show")
     finally:
         watching.cancel()
 

@@ -71,6 +71,8 @@ class RequestTally:
         opened = [f"{count(self._watches, 'open watch')}"] if self._watches == 1 else []
         opened = [f"{self._watches:,} open watches"] if self._watches > 1 else opened
         what = ", ".join(requests + opened) or ("requests" if requested else "none")
+        if self.deprecated:
+            what += f"{', some of them' if requests + opened else ''} while it was deprecated"
         since = f" since it started at {format_time(self.started)}" if self.started else ""
         return Reader(
             server=bounded(self.server, LINE_BYTES),

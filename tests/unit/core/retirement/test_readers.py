@@ -55,7 +55,13 @@ def test_that_nobody_has_requested_a_version_is_known_too() -> None:
 def test_that_a_deprecated_version_was_requested_is_known_alone() -> None:
     found = read(METRICS.replace('version="v2"} 5', 'version="v2"} 0'), "v2")
     assert found is not None
-    assert (found.what, found.counts) == ("requests", {})
+    assert (found.what, found.counts) == ("requests while it was deprecated", {})
+
+
+def test_that_a_version_was_requested_while_deprecated_is_said_beside_the_counts() -> None:
+    found = read(METRICS.replace('subresource="",version="v2"} 1', 'subresource="",version="v1"} 1'))
+    assert found is not None
+    assert found.what == "4 x LIST, 1,200 x PATCH, 2 open watches, some of them while it was deprecated"
 
 
 def test_numbers_that_are_none_count_nothing() -> None:
