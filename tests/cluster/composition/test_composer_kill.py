@@ -69,10 +69,14 @@ class Users:
 
     async def _make(self, each: Expected) -> None:
         each.policy = self._dice.choice(["Protect", "Cascade", "Orphan"])
-        each.fields = []
+        if not each.orphan:
+            # Whoever takes a CRD over keeps its fields: without them, it is a breaking change and refused.
+            each.fields = []
         if each.policy == "Cascade":
             each.kept = set()
-        made = await self._author.apply(each.definition, deletion=each.policy, **self._adopting(each))
+        made = await self._author.apply(
+            each.definition, *each.fields, deletion=each.policy, **self._adopting(each)
+        )
         each.exists, each.uid = True, made["metadata"]["uid"]
 
     def _adopting(self, each: Expected) -> Json:
