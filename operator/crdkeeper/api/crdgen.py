@@ -8,9 +8,13 @@ the operator writes all of it, and a status written by another version must neve
 """
 
 import argparse
+import ast
+import inspect
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -116,7 +120,20 @@ class _Dumper(yaml.SafeDumper):
 
 
 class _Dialect(GenerateJsonSchema):
-    """Optional fields are absent, never null; the result of a default factory counts as the default."""
+    """Optional fields are absent, never null; the result of a default factory counts as the default.
+
+    A field's description is its docstring, which is read from the source here. pydantic could read those of
+    all models, but would do so whenever a process starts.
+    """
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        for name, text in _docstrings(model).items():
+            field = model.model_fields[name]
+            if field.description is None:
+                found["properties"][field.alias or name]["description"] = text
+        return found
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -129,6 +146,19 @@ class _Dialect(GenerateJsonSchema):
             # Only what differs from the fields' own defaults, which the API server fills in itself.
             return default.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return default if default not in (None, [], {}) else NoDefault
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """The docstrings of a model's fields, also of those that it inherits."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, BaseModel) and each is not BaseModel:
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+            for field, text in pairwise(cast(ast.ClassDef, tree).body):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(doc))):
+                        found[name] = inspect.cleandoc(doc)
+    return {name: doc for name, doc in found.items() if name in model.model_fields}
 
 
 def _root(kind: type[Kind]) -> dict[str, Any]:

@@ -52,9 +52,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 class ApiModel(BaseModel):
     """Fields are snake_case here and camelCase in Kubernetes; fields of a newer version are ignored."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     def to_object(self) -> dict[str, Any]:
         """The JSON form, without unset fields."""
