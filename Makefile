@@ -136,6 +136,10 @@ nodes: controlplane ## Build containerd, kubelet and the rest of a node (once, a
 e2e: nodes ## Run the tests of what is deployed: pods on real nodes (as root)
 	$(BIN)/pytest tests/node -rs
 
+.PHONY: check-nodes
+check-nodes: image-check ## image-check, then e2e: for runs with --jobs, as both build the image in one place
+	$(MAKE) e2e
+
 NODE ?=
 
 .PHONY: cluster
