@@ -54,6 +54,8 @@ class DefinitionPolicies:
         self._metrics = metrics
         self._identity = identity
         self._watch_labels = watch_labels
+        self._outdated: set[str] = set()
+        """The CRDs with objects in versions other than the storage version."""
         self._changes = ChangeGuard(client, state, webhook, namespace, self._guard_changed)
         self.definitions = WorkQueue(self._reconcile_definition)
         self.policies = WorkQueue(self._reconcile_policy, workers=1)
@@ -80,16 +82,21 @@ class DefinitionPolicies:
             for policy in self._state.of(DefinitionPolicy):
                 self.policies.add_within(policy, _STATUS_DELAY)
             if kind == "definitions":
-                self._count()
+                self._count(name)
 
     def _guard_changed(self) -> None:
         for policy in guarding(self._state.of(DefinitionPolicy).values()):
             self.policies.add(policy.metadata.name)
 
-    def _count(self) -> None:
-        outdated = sum(bool(each.outdated_versions) for each in self._state.definitions.values())
-        self._metrics.definitions.labels("outdated").set(outdated)
-        self._metrics.definitions.labels("current").set(len(self._state.definitions) - outdated)
+    def _count(self, name: str) -> None:
+        """Count a CRD that has changed. Not all of them: each of thousands changes at the start."""
+        known = self._state.definitions.get(name)
+        if known is not None and known.outdated_versions:
+            self._outdated.add(name)
+        else:
+            self._outdated.discard(name)
+        self._metrics.definitions.labels("outdated").set(len(self._outdated))
+        self._metrics.definitions.labels("current").set(len(self._state.definitions) - len(self._outdated))
 
     async def _reconcile_definition(self, name: str) -> None:
         known = self._state.definitions.get(name)

@@ -13,6 +13,7 @@ from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.core.diagnosis.facts import SeenDefinition
 from tests import virtualtime
 from tests.kstatus import Status, status_of
 from tests.unit.builders import NAME, crd, migration, policy, with_condition
@@ -349,3 +350,34 @@ def test_a_policy_protects_only_if_the_api_server_does(
         assert api.written[STATUS]["status"]["protected"] == 1
 
     play(people)
+
+
+def test_crds_are_counted_as_they_come_change_and_go() -> None:
+    async def main() -> None:
+        state, metrics = ClusterState(), OperatorMetrics()
+        DefinitionPolicies(
+            cast(Client, FakeApi()),
+            state,
+            metrics,
+            identity="me",
+            namespace="crdkeeper-system",
+            webhook=WebhookAddress(),
+        )
+
+        def counted(name: str, crd: SeenDefinition | None) -> tuple[float | None, float | None]:
+            state.saw_definition(name, crd)
+            current, outdated = (
+                metrics.registry.get_sample_value("crdkeeper_definitions", {"state": each})
+                for each in ("current", "outdated")
+            )
+            return current, outdated
+
+        assert counted("a", seen(stored=["v1", "v2"])) == (0, 1)
+        assert counted("b", seen(stored=["v2"])) == (1, 1)
+        assert counted("a", seen(stored=["v1", "v2"])) == (1, 1)
+        assert counted("a", seen(stored=["v2"])) == (2, 0)
+        assert counted("b", seen(stored=["v1", "v2"])) == (1, 1)
+        assert counted("b", None) == (1, 0)
+        assert counted("a", None) == (0, 0)
+
+    virtualtime.run(main())
