@@ -9,7 +9,7 @@ import pytest
 
 from crdkeeper.cluster.transport.client import ApiError
 from tests.cluster.composition.authoring import CRDS, Author, Definition, without
-from tests.cluster.composition.designing import Designer, settings
+from tests.cluster.composition.designing import REVISIONS, Designer, settings
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 
@@ -116,6 +116,22 @@ async def test_revisions_are_kept_while_composites_cannot_be_listed(
     await eventually(tried)
     await asyncio.sleep(1.0)
     assert len(await designer.revisions("small")) == 2
+
+
+async def test_revisions_that_may_not_be_deleted(designer: Designer) -> None:
+    rule = "{apiGroups: [crdkeeper.dev], resources: [compositionrevisions], verbs: [delete]}"
+    async with without(designer.author, "delete", "compositionrevisions"):
+        await designer.put("small", settings(engine="1"), revisionHistoryLimit=0)
+        await designer.ready("small")
+        await designer.put("small", settings(engine="2"), revisionHistoryLimit=0)
+        said = ("-2 has the content of the Composition. Older ones", "is forbidden", rule)
+        ready = ("Ready", "True", "RevisionsKept")
+        await designer.says("small", *ready, *said, judged="Current", revision=2)
+        assert len(await designer.revisions("small")) == 2
+        # Somebody who may does it.
+        (old, _) = await designer.revisions("small")
+        await designer.author.delete(f"{REVISIONS}/{old['metadata']['name']}")
+        await designer.ready("small", 2)
 
 
 async def test_a_composer_that_starts_writes_nothing(

@@ -8,11 +8,16 @@ from typing import Any, Final
 from prometheus_client import Counter
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.compositionrevision import CompositionRevision
 from crdkeeper.api.definitionpolicy import LabelSelector
+from crdkeeper.api.meta import GROUP
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.composites import composites_path, get_composite_definition
 from crdkeeper.cluster.resources.compositions import delete_composition_revision, list_revisions_in_use
 from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_names
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.rights import KnownRights
+from crdkeeper.core.composer.wording import own_rules
 from crdkeeper.core.revisions.content import SeenRevision
 from crdkeeper.core.revisions.retention import superfluous
 from crdkeeper.core.templates.kinds import group_of
@@ -23,6 +28,10 @@ _PAUSE: Final = 10.0
 _REST: Final = 10.0
 """Or this multiple of the time that a look took, if it is longer."""
 _FAILED_SECONDS: Final = 60.0
+_PASSING: Final = frozenset((404, 409, 410, 429))
+"""Besides those of the server: nobody objects, but something is in the way."""
+_DELETE: Final = Right("delete", GROUP, CompositionRevision.plural)
+_RULE: Final = f"{{apiGroups: [{_DELETE.group}], resources: [{_DELETE.resource}], verbs: [{_DELETE.verb}]}}"
 
 
 class RevisionCollector:
@@ -33,13 +42,20 @@ class RevisionCollector:
         self._client = client
         self._writes = writes
         self._again = again
+        self._rights = KnownRights(client)
         self._due: dict[str, float] = {}
+        self._kept: dict[str, str] = {}
         self._turn = asyncio.Lock()
         """Of looks: each takes a page of composites."""
+
+    def kept(self, name: str) -> str:
+        """Why a Composition has revisions that nobody needs, if only a person can help; or else empty."""
+        return self._kept.get(name, "")
 
     async def collect(self, name: str, limit: int | None, own: Sequence[SeenRevision]) -> None:
         """Delete what may go of a Composition's revisions; `limit` is None if the Composition is gone."""
         if not superfluous(own, limit):
+            self._kept.pop(name, None)
             if limit is None and not own:
                 self._due.pop(name, None)
             return
@@ -53,9 +69,11 @@ class RevisionCollector:
                 await self._delete(own, limit)
             except (ApiError, Unreachable) as error:
                 _log.warning("CompositionRevisions of %s are kept for now: %s", name, error)
+                self._kept[name] = await self._lasting(error) if limit is not None else ""
                 self._due[name] = loop.time() + _FAILED_SECONDS
                 self._again(name, _FAILED_SECONDS)
                 return
+            self._kept.pop(name, None)
             now = loop.time()
             self._due[name] = now + max(_PAUSE, _REST * (now - began))
 
@@ -70,6 +88,14 @@ class RevisionCollector:
             await delete_composition_revision(self._client, each)
             self._writes.labels("revision").inc()
             _log.info("CompositionRevision %s was deleted: no composite uses it.", each.name)
+
+    async def _lasting(self, error: ApiError | Unreachable) -> str:
+        """What is in the way, with the rule that is missing; empty if it may pass by itself."""
+        if isinstance(error, Unreachable) or error.code >= 500 or error.code in _PASSING:
+            return ""
+        if error.code == 403 and await self._rights.missing([_DELETE]):
+            return f"{error.message}. {own_rules(_RULE)}"
+        return error.message
 
     async def _crds(self, group: str, kind: str) -> list[Mapping[str, Any]]:
         """Those of a kind: of several, only one is served, but others may have composites."""

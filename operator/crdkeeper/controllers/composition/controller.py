@@ -13,7 +13,7 @@ from prometheus_client import Counter
 
 from crdkeeper.api.composition import Composition, CompositionStatus
 from crdkeeper.api.compositionrevision import CompositionRevision
-from crdkeeper.api.meta import GROUP, STALLED, find_condition
+from crdkeeper.api.meta import GROUP, READY, STALLED, find_condition
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.resources.composites import COMPOSER, FIELD_MANAGER
@@ -184,11 +184,19 @@ class Compositions:
             problem, passing = await self._make_revision(content_of(found), composition.status.revision)
         current = newest(self._own(name))
         known = (current.name, current.number) if current is not None else ("", 0)
-        await self._write_status(composition, CompositionFacts(valid, *known, problem, passing))
+        facts = CompositionFacts(valid, *known, problem, passing)
+        limit = composition.spec.revision_history_limit
+        if failure is None and _says_kept(composition):
+            # Else a process that starts would say for a moment that nothing is in the way.
+            await self._collector.collect(name, limit, self._own(name))
+        status = await self._write_status(composition, replace(facts, kept=self._collector.kept(name)))
         if failure is not None:
             raise failure
         self.queue.add_within(name, self._pause(composition, valid, problem))
-        await self._collector.collect(name, composition.spec.revision_history_limit, self._own(name))
+        # Not before the status: a look at all composites takes its time.
+        await self._collector.collect(name, limit, self._own(name))
+        written = composition.model_copy(update={"status": status})
+        await self._write_status(written, replace(facts, kept=self._collector.kept(name)))
 
     def _own(self, name: str) -> list[SeenRevision]:
         return [each for each in self._revisions.all().values() if each.composition == name]
@@ -272,16 +280,17 @@ class Compositions:
         right = Right("create", GROUP, CompositionRevision.plural)
         return f"{said}. {own_rules(_RULE)}" if await missing_rights(self._client, [right]) else said
 
-    async def _write_status(self, composition: Composition, facts: CompositionFacts) -> None:
+    async def _write_status(self, composition: Composition, facts: CompositionFacts) -> CompositionStatus:
+        """Write the status unless it is so already; returns it."""
         status = standing(composition, facts, self._client.now())
         if status == composition.status:
-            return
+            return status
         name = composition.metadata.name
         before, now = (find_condition(each.conditions, STALLED) for each in (composition.status, status))
         self._written[name] = status
         updated = composition.model_copy(update={"status": status})
         if not await within(WRITE_SECONDS, apply_status(self._client, updated, manager=FIELD_MANAGER)):
-            return
+            return status
         self._writes.labels("composition-status").inc()
         if now is not None and (before is None or before.reason != now.reason):
             _log.info("Composition %s: %s", name, now.message)
@@ -294,6 +303,12 @@ class Compositions:
                 instance=self._identity,
                 controller=COMPOSER,
             )
+        return status
+
+
+def _says_kept(composition: Composition) -> bool:
+    ready = find_condition(composition.status.conditions, READY)
+    return ready is not None and ready.reason == reasons.REVISIONS_KEPT.name
 
 
 def _unlike(name: str, part: str) -> str:

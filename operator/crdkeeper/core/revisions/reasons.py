@@ -42,6 +42,12 @@ NOT_READ = _valid(
     "If it lasts, fix what the message names.",
 )
 CURRENT = _ready("True", "Current", "The newest CompositionRevision has the content of the Composition.")
+REVISIONS_KEPT = _ready(
+    "True",
+    "RevisionsKept",
+    "The same, but CompositionRevisions beyond revisionHistoryLimit cannot be deleted.",
+    "Fix what the message names. The composer tries again every minute.",
+)
 REVISION_FAILED = _ready(
     "False",
     "RevisionFailed",
@@ -56,6 +62,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     DEFINITION_MISSING,
     NOT_READ,
     CURRENT,
+    REVISIONS_KEPT,
     REVISION_FAILED,
 )
 """Ready also has those of Valid that are not True, and KindMissing."""

@@ -26,6 +26,8 @@ class CompositionFacts:
     """Why the revision that it needs cannot be created."""
     passing: bool = False
     """Whether that may succeed without anybody's help."""
+    kept: str = ""
+    """Why older revisions that nobody needs cannot be deleted."""
 
 
 def judged(result: CompilationResult, missing: Collection[tuple[str, str]]) -> Verdict:
@@ -75,6 +77,9 @@ def _ready(facts: CompositionFacts) -> tuple[ConditionStatus, Verdict]:
     if facts.failure:
         return "False", Verdict(reasons.REVISION_FAILED, facts.failure)
     said = f"CompositionRevision {facts.revision} has the content of the Composition."
+    if facts.kept:
+        message = f"{said} Older ones that no composite uses cannot be deleted: {facts.kept}"
+        return "True", Verdict(reasons.REVISIONS_KEPT, message)
     return "True", Verdict(reasons.CURRENT, said)
 
 

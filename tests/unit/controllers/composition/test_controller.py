@@ -213,6 +213,38 @@ def test_nothing_is_deleted_while_composites_cannot_be_listed() -> None:
     play(act, lambda server: server.put("a"))
 
 
+def test_what_keeps_old_revisions_is_said_until_they_are_deleted() -> None:
+    def statuses(server: Server) -> int:
+        return sum(method == "PATCH" for method, _ in server.requests)
+
+    async def act(server: Server, controller: Compositions) -> None:
+        denied = ApiError(403, {"message": "they are guarded", "reason": "Forbidden"})
+        server.put("b", limit=0)
+        # The first failure passes by itself; it is none for a person.
+        server.undeletable = [denied, denied, ApiError(500, {"message": "broken"})]
+        controller.queue.add("small")
+        await asyncio.sleep(30.0)
+        assert _ready(server)[0] == "Current"
+        await asyncio.sleep(60.0)
+        reason, message = _ready(server)
+        assert reason == "RevisionsKept"
+        assert message.endswith("cannot be deleted: they are guarded")
+        # Another process, and another failure of the same kind.
+        since = statuses(server)
+        other = Compositions(
+            cast(Client, server), ClusterState(), OperatorMetrics().composer_writes, identity="b"
+        )
+        task = asyncio.create_task(other.run())
+        await asyncio.sleep(20.0)
+        task.cancel()
+        assert (server.undeletable, statuses(server)) == ([], since)
+        await asyncio.sleep(100.0)
+        assert server.revisions() == ["small-2"]
+        assert _ready(server)[0] == "Current"
+
+    play(act, lambda server: server.put("a"))
+
+
 def test_an_error_in_crdkeeper_concerns_one_composition(monkeypatch: Any) -> None:
     def fails(*_: Any) -> None:
         raise RecursionError("secret text")

@@ -32,6 +32,7 @@ VALID = Verdict(reasons.VALID_ALL, "")
     ("facts", "ready", "reason", "expected"),
     [
         (CompositionFacts(VALID, "small-2", 2), "True", "Current", "Current"),
+        (CompositionFacts(VALID, "small-2", 2, kept="no"), "True", "RevisionsKept", "Current"),
         (CompositionFacts(VALID, "", 0, "no"), "False", "RevisionFailed", "Failed"),
         (CompositionFacts(VALID, "", 0, "no", passing=True), "False", "RevisionFailed", "InProgress"),
         (CompositionFacts(judged(result(), [GADGET]), "a", 1), "False", "KindMissing", "InProgress"),
