@@ -20,8 +20,28 @@ def author(proxied_author: Author) -> Author:
     return proxied_author
 
 
+async def until_denied(author: Author, thing: Definition, verb: str) -> None:
+    """Returns once the API server knows that the composer may not do this with the composites."""
+    of = {"verb": verb, "group": thing.group, "resource": thing.plural}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
+    }
+
+    async def denied() -> bool:
+        return not (await author.client.request("POST", REVIEWS, review))["status"]["allowed"]
+
+    await eventually(denied)
+
+
 @pytest.mark.parametrize(
-    ("verb", "resource"), [("get", "versionconversions"), ("patch", "compositeresourcedefinitions")]
+    ("verb", "resource"),
+    [
+        ("get", "versionconversions"),
+        ("get", "compositeresourcedefinitions"),
+        ("patch", "compositeresourcedefinitions"),
+    ],
 )
 async def test_a_missing_right_to_its_own_kinds(
     author: Author, observer: Observer, group: str, verb: str, resource: str
@@ -89,17 +109,7 @@ async def test_a_cascade_that_may_not_delete_composites(
     given = (await author.get(role))["rules"]
     fewer = [{**each, "verbs": ["list", "watch"]} for each in given]
     await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
-    of = {"verb": "delete", "group": group, "resource": thing.plural}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
-    }
-
-    async def denied() -> bool:
-        return not (await author.client.request("POST", REVIEWS, review))["status"]["allowed"]
-
-    await eventually(denied)
+    await until_denied(author, thing, "delete")
     await author.delete(thing.path)
     rule = f"{{apiGroups: [{group}], resources: [{thing.plural}], verbs: [list, watch, delete]}}"
     await observer.sees(
@@ -114,6 +124,47 @@ async def test_a_cascade_that_may_not_delete_composites(
     assert await author.names(thing) == ["a"]
     await author.client.request("PATCH", role, {"rules": given}, content_type=MERGE_PATCH)
     await author.gone(thing.path, seconds=60)
+
+
+async def test_rights_on_composites_that_are_taken_away_at_rest(
+    author: Author, observer: Observer, proxy: FaultProxy, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    await author.make_composites(thing, ["a"])
+    watch = rf"^/apis/{group}/v1/{thing.plural}\?"
+
+    async def watched() -> bool:
+        counted = (await author.get(thing.path))["status"]["composites"] == 1
+        return counted and proxy.has_watch(watch)
+
+    await eventually(watched)
+    before = await author.get(thing.crd)
+    role = f"{ROLES}/composer-{group}"
+    given = (await author.get(role))["rules"]
+    fewer = [{**each, "verbs": ["delete"]} for each in given]
+    await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
+    for verb in ("list", "watch"):
+        await until_denied(author, thing, verb)
+    # The API server ends each watch after some minutes; nobody else says that a right is gone.
+    assert proxy.end_watches(watch) == 1
+    missing = f"(list {thing.name}, watch {thing.name})"
+    rule = f"this rule: {{apiGroups: [{group}], resources: [{thing.plural}], verbs: [list, watch]}}"
+    await observer.sees(thing, "Established", "False", "RightMissing", missing, rule, judged="Failed")
+    await observer.sees(thing, "Ready", "False", "RightMissing", missing, judged="Failed")
+    # The API goes on.
+    await author.make_composites(thing, ["b"])
+    assert await author.get(thing.crd) == before
+    await author.client.request("PATCH", role, {"rules": given}, content_type=MERGE_PATCH)
+    await observer.sees(
+        thing, "Established", "True", "WatchingCompositeResource", judged="Current", seconds=60
+    )
+
+    async def counted() -> bool:
+        return bool((await author.get(thing.path))["status"]["composites"] == 2)
+
+    await eventually(counted)
 
 
 async def starts_without(proxied: Operator, resource: str) -> None:

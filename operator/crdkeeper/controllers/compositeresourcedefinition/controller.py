@@ -179,7 +179,14 @@ class CompositeDefinitions:
 
     async def _look(self, name: str) -> None:
         began = time.monotonic()
-        found = await get_composite_definition(self._client, name)
+        try:
+            found = await get_composite_definition(self._client, name)
+        except ApiError as error:
+            seen = self._state.of(CompositeResourceDefinition).get(name)
+            if error.code != 403 or seen is None:
+                raise
+            await self._cannot_read(seen, error)
+            return
         if found is None:
             self._forget(name)
             if (pause := await self._left.open(name)) is not None:

@@ -22,7 +22,11 @@ Trouble = ApiError | Unreachable
 
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
-_READ: Final = (Right("get", *_CRDS), Right("get", GROUP, VersionConversion.plural))
+_READ: Final = (
+    Right("get", *_DEFINITIONS),
+    Right("get", *_CRDS),
+    Right("get", GROUP, VersionConversion.plural),
+)
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
     ComposerStep.APPLY: (Right("create", *_CRDS), Right("patch", *_CRDS)),
