@@ -5,6 +5,7 @@ is applied as it is.
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,14 @@ NO_COUNTERPART = {
 OWNER = {"team": "search", "desk": "4b"}
 CHANGES = {"rules": {"size": "L"}}
 """Of a composite, where the region cannot be changed."""
+REFUSED = {"rules": ({"region": "south"}, "failed rule: self.spec.region == oldSelf.spec.region")}
+"""A change of a composite that its own rules refuse."""
+CHOICES = (
+    "defaultCompositionRef",
+    "defaultCompositionUpdatePolicy",
+    "defaultCompositionRevisionSelector",
+    "enforcedCompositionRef",
+)
 ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
@@ -83,6 +92,28 @@ def store(definition: Json) -> tuple[str, Json]:
     return f"{root}/stores" if spec["scope"] == "Cluster" else f"{root}/namespaces/default/stores", value
 
 
+def check_same_api(example: Json, definition: Json, crd: Json) -> None:
+    """Checks that the CRD is what Crossplane's definition says, and that composites choose alike."""
+    given, made = example["spec"], crd["spec"]
+    names = {
+        **made["names"],
+        "categories": [each for each in made["names"]["categories"] if each != "composite"],
+    }
+    assert names.items() >= given["names"].items()
+    for old, new in zip(given["versions"], made["versions"], strict=True):
+        same = ("name", "served", "deprecated", "deprecationWarning")
+        assert {each: new.get(each) for each in same} == {each: old.get(each) for each in same}
+        assert new["storage"] == old["referenceable"]
+        columns = old.get("additionalPrinterColumns", [])
+        assert new["additionalPrinterColumns"][: len(columns)] == columns
+        assert new["subresources"] == {"status": {}, **old.get("subresources", {})}
+    for part, texts in given.get("metadata", {}).items():
+        assert crd["metadata"][part].items() >= texts.items()
+    chosen = {each: definition["spec"].get(each) for each in CHOICES}
+    default = {"defaultCompositionUpdatePolicy": "Automatic"}
+    assert chosen == {each: {**default, **given}.get(each) for each in CHOICES}
+
+
 async def served(client: Client, path: str) -> None:
     """Returns when the API server serves a collection."""
 
@@ -104,7 +135,8 @@ async def test_an_example_works(client: Client, plane: Cluster, tmp_path: Path, 
     assert result.exit_code == (1 if expected else 0)
 
     plane.kubectl("apply", "--server-side", "--filename=-", input=result.stdout)
-    await ready(client, "True", "WatchingCompositeResource", NAME)
+    definition = await ready(client, "True", "WatchingCompositeResource", NAME)
+    check_same_api(EXAMPLES[name], definition, await client.request("GET", f"{CRDS}/{NAME}"))
     path, value = store(yaml.safe_load(result.stdout))
     await served(client, path)
     await client.request("POST", path, value)
@@ -114,6 +146,10 @@ async def test_an_example_works(client: Client, plane: Cluster, tmp_path: Path, 
     change = CHANGES.get(name, {"region": "south"})
     changed = await client.request("PATCH", f"{path}/books", {"spec": change}, content_type=MERGE_PATCH)
     assert changed["spec"].items() >= {**value["spec"], **change}.items()
+    if name in REFUSED:
+        change, refusal = REFUSED[name]
+        with pytest.raises(ApiError, match=re.escape(refusal)):
+            await client.request("PATCH", f"{path}/books", {"spec": change}, content_type=MERGE_PATCH)
     if "replicas" in json.dumps(EXAMPLES[name]):
         at_status = f"{path}/books/status"
         found = await client.request(
