@@ -1,6 +1,5 @@
 """The fields that every composite has beside those of its definition, as the API server serves them."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,8 +7,6 @@ import pytest
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError
 from crdkeeper.core.composition.injected import SETTINGS, STATUS_FIELDS
 from tests.cluster.composition.authoring import Author, Definition, spec_with
-from tests.cluster.harness import eventually
-from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import schema, version
 
 Json = Any
@@ -73,15 +70,7 @@ async def test_conditions_of_several_writers_are_merged_by_type(author: Author, 
     }
 
 
-async def test_fields_can_be_selected_by(author: Author, thing: Definition, plane: Cluster) -> None:
-    other = {**thing.composite("b"), "spec": {"engine": "Postgres"}}
-    await author.put(f"{thing.objects}/b", other)
-    kubectl = plane.kubectl
-
-    async def selected() -> bool:
-        # kubectl hears of a new API some time after the API server serves it.
-        found = kubectl("get", thing.name, "--field-selector=spec.engine=MySQL", "--output=json", check=False)
-        items = json.loads(found)["items"] if found.startswith("{") else []
-        return [each["metadata"]["name"] for each in items] == ["a"]
-
-    await eventually(selected)
+async def test_fields_can_be_selected_by(author: Author, thing: Definition) -> None:
+    await author.put(f"{thing.objects}/b", {**thing.composite("b"), "spec": {"engine": "Postgres"}})
+    found = await author.client.request("GET", f"{thing.objects}?fieldSelector=spec.engine%3DMySQL")
+    assert [each["metadata"]["name"] for each in found["items"]] == ["a"]

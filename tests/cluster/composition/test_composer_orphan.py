@@ -3,9 +3,17 @@
 from tests.cluster.composition.authoring import CRDS, OWNER, Author, Definition
 from tests.cluster.composition.test_composer_fence import create, fenced
 from tests.cluster.composition.test_composer_refusals import crd_of_other, policy
+from tests.cluster.harness import eventually
 
 FROZEN = "CRDs are frozen until Monday"
 UPDATES = "UPDATE", "customresourcedefinitions"
+
+
+async def told(author: Author, thing: Definition) -> list[str]:
+    """What Events say of CRDs that were left as they are."""
+    path = f"/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name%3D{thing.name}"
+    about = (await author.get(path))["items"]
+    return [each["note"] for each in about if each["reason"] == "CRDNotReleased"]
 
 
 async def test_what_the_condition_recommends_ends_the_deletion(author: Author, group: str) -> None:
@@ -19,6 +27,9 @@ async def test_what_the_condition_recommends_ends_the_deletion(author: Author, g
         await author.says(thing, "Established", FROZEN, "set spec.deletion to Cascade", "or to Orphan")
         await author.apply(thing, deletion="Orphan")
         await author.gone(thing.path)
+        # There is no condition any more that could say it.
+        (note,) = await eventually(lambda: told(author, thing))
+        assert FROZEN in note
         assert await author.get(thing.crd) == before
         assert (await create(author, thing, "a"))[0] == 201
     # What it has left is adopted like any other.

@@ -27,6 +27,20 @@ async def said(client: Client, value: Json, old: Json = None) -> list[str]:
 
 VERSIONS = [version("v2"), version("v1", referenceable=False)]
 NAMES = {"kind": "Database", "plural": "databases"}
+COLUMN = {"type": "string", "jsonPath": ".spec.engine"}
+
+
+def many(number: int) -> list[str]:
+    """So many names."""
+    return [f"n{each}" for each in range(number)]
+
+
+def limited(versions: int, columns: int, fields: int, names: int) -> Json:
+    """A definition with so many of each."""
+    found = [version(f"v{each}", referenceable=each == 1) for each in range(1, versions + 1)]
+    found[0]["additionalPrinterColumns"] = [{**COLUMN, "name": each} for each in many(columns)]
+    found[0]["selectableFields"] = [{"jsonPath": f".spec.{each}"} for each in many(fields)]
+    return document(*found, names={**NAMES, "shortNames": many(names), "categories": many(names)})
 
 
 @pytest.mark.parametrize(
@@ -39,6 +53,7 @@ NAMES = {"kind": "Database", "plural": "databases"}
         document(defaultCompositionRef={"name": "small"}, defaultCompositionUpdatePolicy="Manual"),
         document(defaultCompositionRef={"name": "small"}, enforcedCompositionRef={"name": "small"}),
         document(defaultCompositionRevisionSelector={"matchLabels": {"channel": "stable"}}),
+        limited(64, 64, 8, 32),
     ],
 )
 async def test_a_good_one_is_accepted(client: Client, value: Json) -> None:
@@ -70,6 +85,10 @@ async def test_a_good_one_is_accepted(client: Client, value: Json) -> None:
         (document(scope="Everywhere"), "Unsupported value"),
         (document(deletion="Now"), "Unsupported value"),
         (document(version("v1"), version("v1", referenceable=False)), "Duplicate value"),
+        (limited(65, 0, 0, 0), "must have at most 64 items"),
+        (limited(1, 65, 0, 0), "must have at most 64 items"),
+        (limited(1, 0, 9, 0), "must have at most 8 items"),
+        (limited(1, 0, 0, 33), "must have at most 32 items"),
     ],
 )
 async def test_a_bad_one_is_refused(client: Client, value: Json, message: str) -> None:
