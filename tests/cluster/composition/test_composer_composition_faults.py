@@ -118,6 +118,18 @@ async def test_revisions_are_kept_while_composites_cannot_be_listed(
     assert len(await designer.revisions("small")) == 2
 
 
+async def test_a_composition_that_may_not_be_read(designer: Designer) -> None:
+    rule = "{apiGroups: [crdkeeper.dev], resources: [compositions], verbs: [get]}"
+    async with without(designer.author, "get", "compositions"):
+        await designer.put("small", settings(engine="a"))
+        said = ("is forbidden", rule)
+        for type_ in ("Valid", "Ready"):
+            await designer.says("small", type_, "Unknown", "NotRead", *said, judged="InProgress")
+    # Else it would be seen within 15 seconds.
+    await designer.put("small", settings(engine="b"))
+    await designer.ready("small")
+
+
 async def test_revisions_that_may_not_be_deleted(designer: Designer) -> None:
     rule = "{apiGroups: [crdkeeper.dev], resources: [compositionrevisions], verbs: [delete]}"
     async with without(designer.author, "delete", "compositionrevisions"):

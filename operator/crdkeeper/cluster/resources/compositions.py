@@ -27,6 +27,13 @@ async def get_composition(client: Client, name: str) -> dict[str, Any] | None:
     return await find(client, f"{COMPOSITIONS}/{quote(name, safe='')}")
 
 
+async def list_composition(client: Client, name: str) -> dict[str, Any] | None:
+    """The same, for who may only list Compositions."""
+    path = f"{COMPOSITIONS}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
+    items: list[dict[str, Any]] = (await client.request("GET", path))["items"]
+    return items[0] if items else None
+
+
 async def get_composition_revision(client: Client, name: str) -> dict[str, Any] | None:
     """The CompositionRevision as it is stored; None if there is none."""
     return await find(client, f"{REVISIONS}/{quote(name, safe='')}")

@@ -23,9 +23,9 @@ Trouble = ApiError | Unreachable
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
 _READ: Final = (
-    Right("get", *_DEFINITIONS),
     Right("get", *_CRDS),
     Right("get", GROUP, VersionConversion.plural),
+    Right("get", *_DEFINITIONS),
 )
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),

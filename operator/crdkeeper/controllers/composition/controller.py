@@ -24,6 +24,7 @@ from crdkeeper.cluster.resources.compositions import (
     delete_composition_revision,
     get_composition,
     get_composition_revision,
+    list_composition,
 )
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
@@ -66,7 +67,7 @@ _REFUSED_SECONDS: Final = 15.0
 _LONGEST_REFUSED_SECONDS: Final = 600.0
 _AGAIN_SECONDS: Final = 300.0
 """An API server that was upgraded has other schemas, and composites leave revisions."""
-_RULE: Final = f"{{apiGroups: [{GROUP}], resources: [{CompositionRevision.plural}], verbs: [create]}}"
+_RULE: Final = "{{apiGroups: [" + GROUP + "], resources: [{}], verbs: [{}]}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,13 @@ class Compositions:
         if wait := self._judging.wait(name):
             self.queue.add_within(name, wait)
             return
-        found = await get_composition(self._client, name)
+        try:
+            found = await get_composition(self._client, name)
+        except ApiError as error:
+            if error.code != 403:
+                raise
+            await self._cannot_read(name, error)
+            return
         if found is None:
             self._judging.forget(name)
             self._written.pop(name, None)
@@ -182,9 +189,7 @@ class Compositions:
         problem, passing = "", False
         if valid.reason.status == "True" and composition.metadata.deletion_timestamp is None:
             problem, passing = await self._make_revision(content_of(found), composition.status.revision)
-        current = newest(self._own(name))
-        known = (current.name, current.number) if current is not None else ("", 0)
-        facts = CompositionFacts(valid, *known, problem, passing)
+        facts = CompositionFacts(valid, *self._newest(name), problem, passing)
         limit = composition.spec.revision_history_limit
         if failure is None and _says_kept(composition):
             # Else a process that starts would say for a moment that nothing is in the way.
@@ -197,6 +202,21 @@ class Compositions:
         await self._collector.collect(name, limit, self._own(name))
         written = composition.model_copy(update={"status": status})
         await self._write_status(written, replace(facts, kept=self._collector.kept(name)))
+
+    async def _cannot_read(self, name: str, error: ApiError) -> None:
+        """Say so: a Composition that may not be read can be listed, since the composer knows of it."""
+        found = await list_composition(self._client, name)
+        if found is not None:
+            rule = own_rules(_RULE.format(Composition.plural, "get"))
+            valid = Verdict(reasons.NOT_READ, f"The Composition cannot be read: {error.message}. {rule}")
+            facts = CompositionFacts(valid, *self._newest(name))
+            await self._write_status(Composition.model_validate(found), facts)
+        self.queue.add_within(name, _REFUSED_SECONDS)
+
+    def _newest(self, name: str) -> tuple[str, int]:
+        """The name and the number of a Composition's newest revision."""
+        current = newest(self._own(name))
+        return (current.name, current.number) if current is not None else ("", 0)
 
     def _own(self, name: str) -> list[SeenRevision]:
         return [each for each in self._revisions.all().values() if each.composition == name]
@@ -278,7 +298,11 @@ class Compositions:
         if not isinstance(error, ApiError) or error.code != 403:
             return said
         right = Right("create", GROUP, CompositionRevision.plural)
-        return f"{said}. {own_rules(_RULE)}" if await missing_rights(self._client, [right]) else said
+        return (
+            f"{said}. {own_rules(_RULE.format(right.resource, right.verb))}"
+            if await missing_rights(self._client, [right])
+            else said
+        )
 
     async def _write_status(self, composition: Composition, facts: CompositionFacts) -> CompositionStatus:
         """Write the status unless it is so already; returns it."""

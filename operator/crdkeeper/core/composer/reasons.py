@@ -61,7 +61,8 @@ CRD_TERMINATING = _accepted(
 RIGHT_MISSING_TO_APPLY = _accepted(
     "False",
     "RightMissing",
-    "The composer lacks a right to read or write the CRD or the definition, or to read the VersionConversion.",
+    "The composer lacks a right to read or write the CRD or the definition, or to read the "
+    "VersionConversion.",
     "Apply manifests/composer, or grant the rule in the message.",
 )
 REFUSED = _accepted(

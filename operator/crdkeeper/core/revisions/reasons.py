@@ -38,7 +38,8 @@ DEFINITION_MISSING = _valid(
 NOT_READ = _valid(
     "Unknown",
     "NotRead",
-    "The API server failed to return the schemas to check the Composition by. The composer tries again.",
+    "The API server failed to return the Composition, or the schemas to check it by. The composer tries "
+    "again.",
     "If it lasts, fix what the message names.",
 )
 CURRENT = _ready("True", "Current", "The newest CompositionRevision has the content of the Composition.")

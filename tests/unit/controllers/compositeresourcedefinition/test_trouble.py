@@ -117,6 +117,7 @@ def own_rule(verb: str) -> str:
 
 
 GET_DENIED = denied("get", "customresourcedefinitions", "apiextensions.k8s.io")
+READ_DENIED = denied("get", "compositeresourcedefinitions", "crdkeeper.dev")
 CREATE_DENIED = denied("create", "customresourcedefinitions", "apiextensions.k8s.io")
 PATCH_DENIED = denied("patch", "compositeresourcedefinitions", "crdkeeper.dev")
 WEBHOOK_DENIES = ApiError(
@@ -148,6 +149,7 @@ UNKNOWN = ("Unknown", "Reconciling")
     ("method", "path", "error", "missing", "state", "reason", "said"),
     [
         ("GET", CRD, GET_DENIED, "get", STOPPED, "RightMissing", own_rule("get")),
+        ("GET", PATH, READ_DENIED, "get", STOPPED, "RightMissing", "[compositeresourcedefinitions]"),
         ("PATCH", CRD, CREATE_DENIED, "create", STOPPED, "RightMissing", own_rule("create")),
         ("PATCH", PATH, PATCH_DENIED, "patch", STOPPED, "RightMissing", "[compositeresourcedefinitions]"),
         ("PATCH", CRD, WEBHOOK_DENIES, "", STOPPED, "Refused", 'webhook "w" denied the request: no'),
