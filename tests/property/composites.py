@@ -149,7 +149,7 @@ class World(Scene):
             self._assert_is_there(need, short)
         super()._apply(found, apply)
         made = self.objects.get(apply.entry.identity)
-        if made is not None and apply.entry.identity not in self.failed:
+        if made is not None:
             self._show_ready(made, name)
 
     def _assert_is_there(self, need: str, by: str) -> None:
@@ -179,8 +179,10 @@ class World(Scene):
             assert name not in self.graph.get(resource, Shape()).needs, f"{name} goes before {each}"
 
     def _assert_is_last(self, entry: Entry) -> None:
-        """What was created after it goes before it."""
+        """All that is wanted is applied, and what was created after it goes before it."""
         wanted = self.all_wanted()
+        failed = wanted & set(map(_short, self.failed))
+        assert not failed, f"{entry.identity} goes although {sorted(failed)} have failed"
         for identity, each in listed_entries(self.value).items():
             if each.wave > entry.wave and identity in self.own() and _short(identity) not in wanted:
                 assert self._is_unproved(each), f"{entry.identity} goes before {identity}"

@@ -37,7 +37,11 @@ def shapes(draw: st.DrawFn, before: list[str]) -> Shape:
     return Shape(needs, **dict.fromkeys(traits, True))
 
 
+SERVERS = "example.com", "Server"
+SELDOM = st.sampled_from((False, False, False, True))
 SOME = st.frozensets(st.sampled_from(NAMES), max_size=2)
+LEFT = st.none() | st.integers(0, 8)
+"""After how many requests the composer dies, if it does."""
 STEP = st.fixed_dictionaries(
     {
         "graph": graphs(),
@@ -47,14 +51,17 @@ STEP = st.fixed_dictionaries(
         "there": st.booleans(),
         "unready": SOME,
         "refused": SOME,
+        "unanswered": SOME,
+        "unreadable": SELDOM,
+        "unread": SELDOM,
         "immutable": st.booleans(),
-        "left": st.integers(0, 8),
+        "left": LEFT,
         "lost": st.booleans(),
     }
 )
 
 
-def run_until_killed(world: World, left: int) -> bool:
+def run_until_killed(world: World, left: int | None) -> bool:
     """Whether the composer has died before it was done."""
     world.left = left
     try:
@@ -66,22 +73,43 @@ def run_until_killed(world: World, left: int) -> bool:
     return False
 
 
-@given(st.lists(STEP, min_size=1, max_size=4), st.integers(0, 8))
-def test_the_order_follows_the_references_and_nothing_is_forgotten(steps: list[Any], kill: int) -> None:
+def meet_faults(world: World, step: Any) -> None:
+    """Let requests of the next pass fail, before or after they are carried out."""
+    failed = Verdict(reasons.FAILED, "no answer")
+    world.refused = {each: Verdict(reasons.REFUSED, "no") for each in objects_of(step["refused"])}
+    world.unanswered = objects_of(step["unanswered"])
+    world.unreadable = {SERVERS: failed} if step["unreadable"] else {}
+    world.unread = dict.fromkeys(world.external, failed) if step["unread"] else {}
+    world.immutable = step["immutable"]
+
+
+def no_faults(world: World) -> None:
+    """Let all requests succeed."""
+    world.refused, world.unanswered, world.immutable = {}, set(), False
+    world.unreadable, world.unread = {}, {}
+
+
+@given(st.lists(STEP, min_size=1, max_size=4), LEFT, SOME)
+def test_the_order_follows_the_references_and_nothing_is_forgotten(
+    steps: list[Any], kill: int | None, unanswered: frozenset[str]
+) -> None:
     world = World()
     for step in steps:
         world.change(step["graph"], step["text"], step["items"], enabled=step["enabled"])
         world.others(there=step["there"], unready=step["unready"])
-        world.refused = {each: Verdict(reasons.REFUSED, "no") for each in objects_of(step["refused"])}
-        world.immutable = step["immutable"]
-        if run_until_killed(world, step["left"]):
+        meet_faults(world, step)
+        known, world.done = world.listed(), []
+        killed = run_until_killed(world, step["left"])
+        if world.unreadable:
+            assert (world.done, known - world.listed()) == ([], set()), "done without knowing"
+        elif killed:
             # What exists is in the inventory, whenever that happens, unless somebody has emptied it.
             assert not world.value.get("status") or world.own_names() <= world.listed()
         if step["lost"]:
             world.value["status"] = {}
 
     world.others(there=True, unready=NO)
-    world.refused, world.immutable = {}, False
+    no_faults(world)
     world.run()
     for each in world.unproved():
         del world.objects[each]
@@ -98,7 +126,9 @@ def test_the_order_follows_the_references_and_nothing_is_forgotten(steps: list[A
         if identity not in world.own() or world.graph[resource_of(live)].orphan
     }
     world.value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    if run_until_killed(world, kill):
-        world.run()
+    world.unanswered = objects_of(unanswered)
+    run_until_killed(world, kill)
+    world.unanswered = set()
+    world.run()
     assert not world.own()
     assert set(world.objects) == stay

@@ -65,9 +65,13 @@ class Scene:
         """Names of objects that wait for a finalizer when they are deleted."""
         self.refused: dict[str, Verdict] = {}
         """By name: why an object cannot be applied."""
+        self.unanswered: set[str] = set()
+        """Names of objects of which each write is carried out, and its answer is lost."""
         self.unreadable: dict[tuple[str, str], Verdict] = {}
         self.external: dict[Identity, Json] = {}
         """Objects of others, which externalRefs may name."""
+        self.unread: dict[Identity, Verdict] = {}
+        """Why one of them cannot be read."""
         self.immutable = False
         """Whether the text of an object cannot be changed."""
         self.stripped: set[str] = set()
@@ -113,7 +117,7 @@ class Scene:
         """Passes until nothing is left to do; returns the last plan."""
         self.failed = {}
         listed = listed_entries(self.value)
-        found = FoundObjects(unreadable=dict(self.unreadable), settled=self.settled)
+        found = FoundObjects(unreadable=dict(self.unreadable), settled=self.settled, unread=dict(self.unread))
         for _ in range(rounds):
             self._read(found, listed)
             rendering, planned = self._plan(found, listed)
@@ -157,9 +161,8 @@ class Scene:
         while True:
             rendering = render(self.composition, self.value, found.observed())
             named = {each.identity for resource in rendering.resources for each in resource.objects}
-            more = {
-                each: self.external[each] for each in named & self.external.keys() - found.external.keys()
-            }
+            new = named & self.external.keys() - found.external.keys() - found.unread.keys()
+            more = {each: self.external[each] for each in new}
             if not more:
                 return rendering
             found.external |= more
@@ -203,6 +206,7 @@ class Scene:
                 self._remove(found, entry)
             else:
                 self.failed[entry.identity] = Verdict(reasons.REFUSED, "spec.text: field is immutable")
+            # Once it is gone, it is created in a round of its own.
             return
         live = self.objects.get(entry.identity) or {"metadata": {"uid": f"uid-{len(self.done)}"}}
         made = copy.deepcopy(configuration)
@@ -219,7 +223,7 @@ class Scene:
         self.objects[entry.identity] = made
         if not is_current(configuration, made, MANAGER):
             self.settled[made["metadata"]["uid"]] = settled_digest(configuration, made, MANAGER)
-        self._look(found, [entry.identity])
+        self._hear(found, entry.identity)
 
     def _differs(self, apply: Apply) -> bool:
         live = self.objects.get(apply.entry.identity)
@@ -238,7 +242,14 @@ class Scene:
             live["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/x"]}
         else:
             del self.objects[entry.identity]
-        self._look(found, [entry.identity])
+        self._hear(found, entry.identity)
+
+    def _hear(self, found: FoundObjects, identity: Identity) -> None:
+        """An object was written: it is known again, or has failed in this pass if there is no answer."""
+        if identity.name.removeprefix("orders-") in self.unanswered:
+            self.failed[identity] = Verdict(reasons.FAILED, "no answer")
+        else:
+            self._look(found, [identity])
 
     def _report(self, rendering: Rendering | None, planned: CompositePlan, found: FoundObjects) -> None:
         outcome = PassOutcome(self.revision, planned, found, rendering)
