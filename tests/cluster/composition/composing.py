@@ -53,6 +53,13 @@ def config_map(name: str, *, called: str = "", **more: Any) -> Json:
     return {"name": name, "template": template, **own}
 
 
+def replaced(name: str, **data: Any) -> Json:
+    """A resource: an immutable ConfigMap, which is deleted and created again to be changed."""
+    made = config_map(name, Recreate=True, **data)
+    made["template"]["immutable"] = True
+    return made
+
+
 def entries(found: Json) -> list[str]:
     """The objects that a composite's status lists."""
     state = (found.get("status") or {}).get("crdkeeper") or {}

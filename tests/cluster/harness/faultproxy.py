@@ -75,12 +75,15 @@ class Fault:
     """Hold the request until this is set, then send it on."""
     accept: str = ""
     """A pattern of what the client accepts, such as whole objects."""
+    body: str = ""
+    """A pattern of what the client sends: requests with the same path may be for different things."""
     met: int = 0
 
-    def concerns(self, method: str, path: str, accept: str) -> bool:
+    def concerns(self, method: str, path: str, accept: str, body: bytes) -> bool:
         """Whether it happens to this request."""
         fits = method == self.method and re.search(self.pattern, path) is not None
         fits = fits and re.search(self.accept, accept) is not None
+        fits = fits and re.search(self.body.encode(), body) is not None
         if not fits or self.times == 0 or not self.chance():
             return False
         self.times -= 1
@@ -168,17 +171,17 @@ class FaultProxy:
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        asked = request.method, request.raw_path, request.headers.get("Accept", "")
+        # Read first: the client may have given up by the time it is sent on, or die and leave half of a body.
+        body = await request.read()
+        asked = request.method, request.raw_path, request.headers.get("Accept", ""), body
         fault = next((each for each in self.faults if each.concerns(*asked)), None)
         if fault is None:
-            return await self._forward(request)
+            return await self._forward(request, body)
         if fault.held is not None:
-            # Read first: the client may have given up by then.
-            await request.read()
             await asyncio.to_thread(fault.held.wait)
-            return await self._forward(request)
+            return await self._forward(request, body)
         if fault.after:
-            async with self._sent(request, await request.read()) as answer:
+            async with self._sent(request, body) as answer:
                 await answer.read()
         self._record(request, fault.code)
         if not fault.code:
@@ -192,9 +195,7 @@ class FaultProxy:
             headers["Retry-After"] = str(fault.retry_after)
         return web.json_response(status, status=fault.code, headers=headers)
 
-    async def _forward(self, request: web.Request) -> web.StreamResponse:
-        # Read first: a client that has died since may leave half of a body.
-        body = await request.read()
+    async def _forward(self, request: web.Request, body: bytes) -> web.StreamResponse:
         async with self._sent(request, body) as answer:
             self._record(request, answer.status)
             headers = {key: each for key, each in answer.headers.items() if key.lower() not in _HOP}
