@@ -50,6 +50,8 @@ class ComposedWitness:
         """What was not in order."""
         self.made: Counter[tuple[str, str]] = Counter()
         """By the uid of the composite and the name of the object: how often it was created."""
+        self.uids: dict[str, set[str]] = {}
+        """By the name of the object: of all that were composed with that name."""
         self.ended: Counter[str] = Counter()
         """By the name of the object: how often it was deleted or released."""
 
@@ -79,6 +81,7 @@ class ComposedWitness:
 
     def _begin(self, seen: Seen) -> None:
         self.made[seen.composite, seen.name] += 1
+        self.uids.setdefault(seen.name, set()).add(seen.uid)
         parts = self._parts.setdefault(seen.composite, Counter())
         missing = self._before.get(seen.part, frozenset()) - (+parts).keys()
         if missing:
