@@ -12,6 +12,7 @@ from crdkeeper.api.meta import API_VERSION
 from crdkeeper.apiserver.objects.objectnode import copied
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.core.importing.note import Imported, ImportNote, NotImportable
+from crdkeeper.core.importing.parts import is_at
 
 GROUP: Final = "apiextensions.crossplane.io"
 _VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v2")
@@ -180,12 +181,12 @@ class _Import:
                 f".spec.crossplane.{name}",
                 *(() if _declares(schema, name) else (f".spec.{name}",)),
             ):
-                if _is_at(path, prefix):
+                if is_at(path, prefix):
                     column["jsonPath"] = f".spec.crdkeeper.{name}{path.removeprefix(prefix)}"
                     self._tell(at, f"{path} becomes {column['jsonPath']}")
                     return
         for prefix in _LOST:
-            if _is_at(path, prefix) and not _declares(schema, prefix.rpartition(".")[2]):
+            if is_at(path, prefix) and not _declares(schema, prefix.rpartition(".")[2]):
                 self._tell(at, f"composites of crdkeeper have no {prefix}", "Remove the column.")
 
 
@@ -194,11 +195,6 @@ def _place(name: str) -> int:
 
 
 _REHEARSE: Final = "Try existing composites: crdkeeper rehearse --objects. Or remove it."
-
-
-def _is_at(path: str, prefix: str) -> bool:
-    """Whether a path of a column leads to a field, or into it."""
-    return path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))
 
 
 def _declares(schema: Mapping[str, Any], name: str) -> bool:

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.cel.syntax.lexer import tokenize
 from crdkeeper.apiserver.objects.objectnode import copied
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.core.importing.note import Imported, ImportNote, NotImportable
-from crdkeeper.core.importing.parts import DROPPED, MOST_DEPTH, mapping, refusals
+from crdkeeper.core.importing.parts import DROPPED, MOST_DEPTH, is_at, mapping, refusals
 from crdkeeper.core.importing.resulttypes import simple_type
 from crdkeeper.core.importing.simpleschema import read_simple_schema
 from crdkeeper.core.templates.texts import BadText, Embedded, parts_of
@@ -29,6 +29,8 @@ _OF_RESOURCE: Final = frozenset(("externalRef", "forEach", "id", "includeWhen", 
 _OPEN: Final = {"x-kubernetes-preserve-unknown-fields": True}
 _TAKEN: Final = ("conditions", "state")
 """Fields of the status that kro itself writes."""
+_CONDITIONS: Final = ("InstanceManaged", "GraphResolved", "ResourcesReady")
+"""Types of conditions that only kro sets."""
 
 
 def imported(document: Mapping[str, Any]) -> Imported:
@@ -113,7 +115,7 @@ class _Import:
             "referenceable": True,
             "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
         }
-        columns = [*(self._schema.get("additionalPrinterColumns") or ()), *read.columns]
+        columns = [*self._columns(), *read.columns]
         if columns:
             made_version["additionalPrinterColumns"] = copied(columns)
         spec = {
@@ -131,6 +133,24 @@ class _Import:
             "metadata": {"name": f"{plural}.{group}"},
             "spec": spec,
         }
+
+    def _columns(self) -> list[Any]:
+        """The columns that show something here, too."""
+        given, at = (
+            self._schema.get("additionalPrinterColumns") or [],
+            self._path.child("additionalPrinterColumns"),
+        )
+        if not isinstance(given, list):
+            raise NotImportable("must be a list", at)
+        kept = []
+        for i, each in enumerate(given):
+            shown = str(each.get("jsonPath")) if isinstance(each, Mapping) else ""
+            of_kro = is_at(shown, ".status.conditions") and any(name in shown for name in _CONDITIONS)
+            if of_kro or is_at(shown, ".status.state"):
+                self._tell(at.index(i), f"dropped: only kro writes {shown}; see the columns Ready and Synced")
+            else:
+                kept.append(each)
+        return kept
 
     def _status(self) -> dict[str, Any]:
         at = self._path.child("status")

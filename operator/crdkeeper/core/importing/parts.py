@@ -1,4 +1,4 @@
-"""What the imports of all Compositions share."""
+"""What the imports of several kinds share."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -18,6 +18,11 @@ def mapping(value: Any, path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise NotImportable("must be an object", path)
     return value
+
+
+def is_at(path: str, prefix: str) -> bool:
+    """Whether a path of a column leads to a field, or into it."""
+    return path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))
 
 
 def refusals(composition: Mapping[str, Any], before: Callable[[Path], Path]) -> Iterator[ImportNote]:

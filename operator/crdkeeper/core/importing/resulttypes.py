@@ -7,6 +7,7 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     CelDepthError,
     CelSyntaxError,
     Expr,
+    Identifier,
     Literal,
     Macro,
     Op,
@@ -35,6 +36,8 @@ _LITERALS: Final = {
     "string": "string",
     "uint": "integer",
 }
+_TEXTS: Final = ("name", "namespace", "uid")
+"""Fields of metadata, which every object has."""
 
 
 def simple_type(value: Any) -> str | None:
@@ -60,7 +63,7 @@ def _type(expression: Expr) -> str | None:
     if isinstance(expression, Macro):
         return _MACROS.get(expression.name)
     if isinstance(expression, Select):
-        return "boolean" if expression.test_only else None
+        return "boolean" if expression.test_only else _type_of_field(expression)
     if not isinstance(expression, Call):
         return None
     if expression.function == Op.CONDITIONAL:
@@ -68,3 +71,10 @@ def _type(expression: Expr) -> str | None:
     if expression.function == Op.ADD:
         return _type(expression.args[0]) or _type(expression.args[1])
     return _FUNCTIONS.get(expression.function)
+
+
+def _type_of_field(selected: Select) -> str | None:
+    of = selected.operand
+    if isinstance(of, Select) and of.field == "metadata" and isinstance(of.operand, Identifier):
+        return "string" if selected.field in _TEXTS else None
+    return None

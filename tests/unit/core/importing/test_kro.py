@@ -125,6 +125,8 @@ def test_the_status() -> None:
         "count": "${size(schema.spec.regions)}",
         "on": "${schema.spec.a == 'b' && has(schema.spec.c)}",
         "name": "${settings.metadata.name}",
+        "key": "${settings.data.metadata.name}",
+        "annotations": "${settings.metadata.annotations}",
         "nested": {"text": "${string(schema.spec.a)}"},
         "state": "${'ACTIVE'}",
     }
@@ -134,7 +136,9 @@ def test_the_status() -> None:
         "url": {"type": "string"},
         "count": {"type": "integer"},
         "on": {"type": "boolean"},
-        "name": {"x-kubernetes-preserve-unknown-fields": True},
+        "name": {"type": "string"},
+        "key": {"x-kubernetes-preserve-unknown-fields": True},
+        "annotations": {"x-kubernetes-preserve-unknown-fields": True},
         "nested": {"type": "object", "properties": {"text": {"type": "string"}}},
     }
     assert found.composition is not None
@@ -143,9 +147,26 @@ def test_the_status() -> None:
         ("spec.schema.status.state", "dropped: kro writes this field itself", False),
         (
             "spec.schema.status",
-            "kro infers the types of name from the schemas in the cluster; they are left open",
+            "kro infers the types of key, annotations from the schemas in the cluster; they are left open",
             True,
         ),
+    ]
+
+
+def test_columns_that_only_kro_fills_are_dropped() -> None:
+    def column(path: str) -> Json:
+        return {"name": "a", "type": "string", "jsonPath": path}
+
+    ready = '.status.conditions[?(@.type=="Ready")].status'
+    kept = [column(each) for each in (".status.stateful", ready, ".metadata.creationTimestamp")]
+    of_kro = ".status.state", '.status.conditions[?(@.type=="ResourcesReady")].status'
+    columns = [*map(column, of_kro), *kept]
+    found = imported(graph(schema={"additionalPrinterColumns": columns}))
+    assert found.definition["spec"]["versions"][0]["additionalPrinterColumns"] == kept
+    said = "dropped: only kro writes {}; see the columns Ready and Synced"
+    assert notes(found) == [
+        (f"spec.schema.additionalPrinterColumns[{i}]", said.format(path), False)
+        for i, path in enumerate(of_kro)
     ]
 
 
@@ -182,6 +203,10 @@ def test_what_crdkeeper_would_refuse_is_for_a_person() -> None:
         ({**graph(), "metadata": "a"}, "metadata: must be an object"),
         (graph(resources=["a"]), "spec.resources[0]: must be an object"),
         (graph(resources={"a": 1}), "spec.resources: must be a list"),
+        (
+            graph(schema={"additionalPrinterColumns": {"a": 1}}),
+            "spec.schema.additionalPrinterColumns: must be a list",
+        ),
     ],
 )
 def test_what_is_no_graph_is_refused(document: Json, message: str) -> None:
