@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
+from urllib.parse import quote
 
-from crdkeeper.cluster.transport.client import MERGE_PATCH
+from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError
 from tests.cluster.composition.authoring import (
     QUIET_SECONDS,
     ROLES,
@@ -23,6 +24,7 @@ from tests.unit.core.composition.documents import schema, version
 Json = Any
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 SECRETS: Final = "/api/v1/namespaces/default/secrets"
+PODS: Final = "/api/v1/namespaces/default/pods"
 FINALIZER: Final = "crdkeeper.dev/objects"
 _VERBS: Final = ["get", "list", "watch", "create", "patch", "delete"]
 FIELDS: Final = {"names": {"type": "array", "items": {"type": "string"}}, "enabled": {"type": "boolean"}}
@@ -225,6 +227,16 @@ async def heard(composing: Composing, proxy: FaultProxy, name: str, *objects: st
 
     await eventually(looked)
     await eventually(rests)
+
+
+async def run_pods(composing: Composing, selector: str, **status: Any) -> None:
+    """Report the pods that labels select as ready, or with another status: there is no kubelet."""
+    wanted = status or {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    for each in (await composing.author.get(f"{PODS}?labelSelector={quote(selector, safe='')}"))["items"]:
+        # Those of before may be gone meanwhile.
+        with suppress(ApiError):
+            path = f"{PODS}/{each['metadata']['name']}/status"
+            await composing.patch(path, {"status": wanted}, manager="kubelet")
 
 
 def used(found: Json) -> str:

@@ -1,22 +1,18 @@
 """A composite waits for its objects as kstatus does: here, controllers drive some of them, without a node."""
 
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.transport.client import ApiError
-from tests.cluster.composition.composing import Composing
+from tests.cluster.composition.composing import PODS, Composing, run_pods
 from tests.cluster.harness import eventually
 
 Json = Any
 APPS = "/apis/apps/v1/namespaces/default"
-PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 PROTECTION = "kubernetes.io/pvc-protection"
 LABELS = {"app": "${composite.metadata.name}"}
 POD = {"containers": [{"name": "main", "image": "registry.example.com/none"}]}
-RUNNING = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def resource(name: str, api_version: str, kind: str, spec: Json = None, labels: Json = None) -> Json:
@@ -87,11 +83,7 @@ def waiting(found: Json) -> dict[str, str]:
 
 async def run(composing: Composing, name: str) -> None:
     """Report all pods of a composite as ready, and the status of what has no controller here."""
-    for each in (await composing.author.get(f"{PODS}?labelSelector=app%3D{name}"))["items"]:
-        path = f"{PODS}/{each['metadata']['name']}/status"
-        # Those of before may be gone meanwhile.
-        with suppress(ApiError):
-            await composing.patch(path, {"status": RUNNING}, manager="kubelet")
+    await run_pods(composing, f"app={name}")
     for kind, status in STATUS.items():
         found = await composing.author.get(f"{kind}/{name}")
         seen = {**status, "observedGeneration": found["metadata"].get("generation")}
