@@ -1,6 +1,5 @@
 """The sample Job, adapted to another kind: its account with exactly its permissions, and its command."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +42,19 @@ async def account(
     admin: Admin,
     kind: CustomKind,
     *,
-    without: Iterable[str] = (),
     blind: bool = False,
     sample: Path = SAMPLE,
 ) -> Path:
-    """Applies everything but the Job, `without` those verbs on the objects; returns the account's kubeconfig.
+    """Applies everything but the Job; returns the account's kubeconfig.
 
     With `blind`, it may not see StorageVersionMigrations.
     """
-    name, lacking = "", set(without)
+    name = ""
     for each in documents(kind, sample):
         if each["kind"] == "Job":
             continue
         if blind and "rules" in each:
             each["rules"] = [rule for rule in each["rules"] if _OTHERS not in rule["apiGroups"]]
-        for rule in each.get("rules", ()):
-            if rule["apiGroups"] == [kind.group]:
-                rule["verbs"] = [verb for verb in rule["verbs"] if verb not in lacking]
         collection = _COLLECTIONS[each["kind"]].format(namespace=each["metadata"].get("namespace"))
         await admin.create(collection, each)
         name = each["metadata"]["name"] if each["kind"] == "ServiceAccount" else name

@@ -298,24 +298,6 @@ async def test_any_resource_is_rewritten_as_often_as_asked(admin: Admin, shells:
         assert done.stdout.endswith("Only a CRD has storedVersions to trim.\n")
 
 
-async def test_a_missing_right_is_named_and_not_waited_for(
-    admin: Admin, kind: CustomKind, shells: Shells
-) -> None:
-    kind = await outdated(admin, kind, 3, opt_in=False)
-    job = shells(await jobsample.account(admin, kind, without=["patch"]))
-
-    done = await job.run("migrate", kind.name, *QUICK)
-
-    assert done.exit_code == 1
-    assert done.stderr.splitlines()[-1] == (
-        f"Error: {kind.name}: Forbidden: Not permitted: patch {kind.name}. "
-        f"Grant these to the account that runs the migration."
-    )
-    assert admin.stored(kind) == {"v1": 3}
-    (made,) = await migrations(admin, kind.group)
-    assert condition(made, "Permitted").reason == "Forbidden"
-
-
 async def test_a_resource_that_does_not_exist_is_one_line_with_what_may_be_meant(
     admin: Admin, kind: CustomKind, shells: Shells
 ) -> None:

@@ -14,8 +14,8 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.rehearsal.shadow import GROUP
 from crdkeeper.operations.rehearsal.proof import ShadowUse
-from crdkeeper.operations.rehearsal.rights import TO_ADD, NotPermitted
 from crdkeeper.operations.rehearsal.run import Conversions, rehearse
+from crdkeeper.operations.rights import TO_ADD, NotPermitted
 from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.harness import eventually
 from tests.cluster.rehearsal.stage import MAIL, NUMBER, Json, Stage, crd, undecided

@@ -89,6 +89,7 @@ def run_async(work: Coroutine[Any, Any, _T]) -> _T:
 
     from crdkeeper.cluster.transport.client import ApiError, Unreachable
     from crdkeeper.cluster.transport.connection import ConfigurationError
+    from crdkeeper.operations.rights import NotPermitted
 
     try:
         return uvloop.run(work)
@@ -96,3 +97,5 @@ def run_async(work: Coroutine[Any, Any, _T]) -> _T:
         raise SystemExit(128 + signal.SIGINT) from None
     except (ConfigurationError, ApiError, Unreachable) as error:
         raise Trouble(str(error)) from error
+    except NotPermitted as error:
+        raise Trouble(*str(error).splitlines()) from error

@@ -1,5 +1,6 @@
 """A migration in words: changes, progress, result, and what to do next."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ _SWEEPING = frozenset(("Rewriting", "Verifying", "Planning"))
 """Reasons of Succeeded while objects are being processed."""
 _SUMMARIES = frozenset((READY, RECONCILING, STALLED))
 """They repeat Succeeded."""
+_NEXT_ATTEMPT = re.compile(r" Trying again in \d+ s\.$")
 _TELLS_NOTHING = frozenset(("Pending", "PlanOnly", "Allowed", "Resumed", "AlreadyCurrent"))
 
 
@@ -108,9 +110,11 @@ def failure(migration: StorageMigration, *, gone: bool, followed: bool) -> str:
             f"{count(status.quarantine.rounds, 'round')} of retries. All others are done; nothing is trimmed "
             f"until all are. Fix the causes; {go_on}."
         )
-    return (
-        f"{resource}: {summary.reason}: {summary.message}" if summary is not None else f"{resource}: failed."
-    )
+    if summary is None:
+        return f"{resource}: failed."
+    # Another attempt is announced to those who see the object; this process makes none.
+    said = summary.message if followed else _NEXT_ATTEMPT.sub("", summary.message)
+    return f"{resource}: {summary.reason}: {said}"
 
 
 def interruption(migration: StorageMigration | None, *, stored: bool, followed: bool) -> str:

@@ -13,6 +13,9 @@ from crdkeeper.core.migration.choice import NameTaken
 from crdkeeper.core.text import count
 from crdkeeper.operations.migration.standalone import UnknownResource, succeeded
 from crdkeeper.operations.migration.together import Attempt
+from crdkeeper.operations.rights import NotPermitted
+
+_EXPECTED = (UnknownResource, NotInstalled, NameTaken, NotPermitted, ApiError, Unreachable)
 
 
 def has_failed(attempt: Attempt) -> bool:
@@ -61,7 +64,7 @@ def report_interruption(attempts: Sequence[Attempt], output: str, *, several: bo
 
 
 def _told(trouble: Exception) -> str:
-    expected = isinstance(trouble, UnknownResource | NotInstalled | NameTaken | ApiError | Unreachable)
+    expected = isinstance(trouble, _EXPECTED)
     return str(trouble) if expected else f"{type(trouble).__name__}: {trouble}"
 
 
@@ -78,7 +81,9 @@ def _report_end(attempt: Attempt, output: str, *, several: bool) -> None:
     work = attempt.work
     if attempt.trouble is not None:
         named = not several or isinstance(attempt.trouble, UnknownResource)
-        line(f"Error: {'' if named else f'{work.request.resource}: '}{_told(attempt.trouble)}", err=True)
+        first, *more = _told(attempt.trouble).splitlines() or [""]
+        line(f"Error: {'' if named else f'{work.request.resource}: '}{first}", err=True)
+        lines(more, err=True)
     elif work.migration is not None and not has_failed(attempt):
         line(outcome(work.migration), err=output == "json")
     elif work.migration is not None:

@@ -23,9 +23,9 @@ from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.target import webhook_namespace
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.operations.rehearsal.proof import ShadowUse
-from crdkeeper.operations.rehearsal.rights import TO_ADD, NotPermitted
 from crdkeeper.operations.rehearsal.run import CannotRehearse, Conversions, rehearse
 from crdkeeper.operations.rehearsal.shadow import ShadowFailed, remove_left_shadows
+from crdkeeper.operations.rights import TO_ADD, NotPermitted
 
 _AT_ONCE = 8
 

@@ -21,11 +21,13 @@ from crdkeeper.cli.retire.naming import (
 )
 from crdkeeper.cli.retire.narration import details
 from crdkeeper.cli.signals import Signalled, until_signal
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.request import Request
 from crdkeeper.operations.migration.standalone import Standalone, succeeded
+from crdkeeper.operations.retirement.rights import rights_to_see
 from crdkeeper.operations.retirement.standalone import StandaloneRetirement, unstored
+from crdkeeper.operations.rights import explain
 
 _NOT_YET = 3
 _WAITING = frozenset(("QuietPeriod", "Counting", "Migrating"))
@@ -85,9 +87,11 @@ def version(
     the removal can be taken back by `crdkeeper retire undo`. The operator is not needed, and nothing is kept
     between two calls but the CRD: to go on, run the same command again.
 
+    With --yes, the rights that all steps need are reviewed before the first change.
+
     Exit codes: 0 if the version is removed, or without --yes; 1 if something holds a step, a change was
-    refused, or the CRD has no such version (any more); 2 for incorrect usage; 3 if the quiet period is not
-    over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
+    refused, a right is missing, or the CRD has no such version (any more); 2 for incorrect usage; 3 if the
+    quiet period is not over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
     """
     if wait and not yes:
         raise click.UsageError("--wait requires --yes")
@@ -100,14 +104,18 @@ def version(
     display = display_on(sys.stderr)
     client = Client(Connection(kubeconfig, context))
 
-    async def migrate() -> bool:
+    async def migrate() -> str:
         return await _migrate(client, owner, display)
 
     async def work() -> None:
         async with client:
-            named_version(await named_definition(client, resource), version)
-            retirement = StandaloneRetirement(client, owner, display.say, migrate)
-            await until_signal(retirement.run(wait=wait) if yes else retirement.plan())
+            try:
+                named_version(await named_definition(client, resource), version)
+                retirement = StandaloneRetirement(client, owner, display.say, migrate)
+                await until_signal(retirement.run(wait=wait) if yes else retirement.plan())
+            except ApiError as error:
+                await explain(client, error, rights_to_see(resource))
+                raise
 
     try:
         with display:
@@ -120,8 +128,11 @@ def version(
         sys.exit(_exit_code(owner))
 
 
-async def _migrate(client: Client, owner: VersionRetirement, display: Display) -> bool:
-    """Rewrite all objects, and move their managedFields, as `crdkeeper migrate` does."""
+async def _migrate(client: Client, owner: VersionRetirement, display: Display) -> str:
+    """Rewrite all objects, and move their managedFields, as `crdkeeper migrate` does.
+
+    Returns why that did not succeed; nothing if it did.
+    """
     options = {
         "managed_fields": "Retarget",
         "verify": "Full",
@@ -132,9 +143,8 @@ async def _migrate(client: Client, owner: VersionRetirement, display: Display) -
     work = Standalone(client, Request(owner.spec.resource, options), watch=display.show, say=display.say)
     await work.run()
     if work.migration is None or succeeded(work.migration):
-        return True
-    display.say(failure(work.migration, gone=work.gone, followed=work.followed))
-    return False
+        return ""
+    return failure(work.migration, gone=work.gone, followed=work.followed)
 
 
 def _print(owner: VersionRetirement, output: str) -> None:

@@ -10,11 +10,14 @@ from crdkeeper.api.storagemigration import GroupResource
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, line
 from crdkeeper.cli.retire.naming import RetiredResource, named_definition, retirement_spec
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.retirements import list_retirements, suspend_retirement
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.retirement.changes import undo as undone
+from crdkeeper.operations.retirement.rights import rights_to_undo
 from crdkeeper.operations.retirement.standalone import has_changed, undo_retirement
+from crdkeeper.operations.rights import DEFINITIONS, check_rights, explain
 
 
 @click.command()
@@ -33,32 +36,41 @@ def undo(
     Exit codes: 0 if it is done or nothing is to do, 1 if the version is removed or the change was refused.
     """
     retirement_spec(resource, version)  # what it refuses names no version
-    run_async(_undo(Connection(kubeconfig, context), resource, version, yes=yes))
+    run_async(_told(Connection(kubeconfig, context), resource, version, yes=yes))
 
 
-async def _undo(connection: Connection, resource: GroupResource, version: str, *, yes: bool) -> None:
+async def _told(connection: Connection, resource: GroupResource, version: str, *, yes: bool) -> None:
     async with Client(connection) as client:
-        crd = await named_definition(client, resource)
-        if version not in {each["name"] for each in crd["spec"]["versions"]}:
-            raise Trouble(
-                f"{resource} has no version {version}: nothing can bring it back but the CRD's manifest."
-            )
-        operations = undone(crd, version)
-        if not operations:
-            line(f"{version} of {resource} is served and not deprecated: nothing to do.")
-            return
-        if not yes:
-            name, patch = shlex.quote(str(resource)), shlex.quote(json.dumps(operations))
-            line(f"To do this, add --yes: kubectl patch crd {name} --type=json -p {patch}")
-            return
-        await _suspend(client, resource, version)
         try:
-            await undo_retirement(client, crd, version)
+            await _undo(client, resource, version, yes=yes)
         except ApiError as error:
-            if await has_changed(client, crd, error):
-                raise Trouble(f"{resource} was changed in the meantime; run the command again.") from error
+            await explain(client, error, rights_to_undo(resource))
             raise
-        line(f"{version} of {resource} is served again, and no longer deprecated.")
+
+
+async def _undo(client: Client, resource: GroupResource, version: str, *, yes: bool) -> None:
+    crd = await named_definition(client, resource)
+    if version not in {each["name"] for each in crd["spec"]["versions"]}:
+        raise Trouble(
+            f"{resource} has no version {version}: nothing can bring it back but the CRD's manifest."
+        )
+    operations = undone(crd, version)
+    if not operations:
+        line(f"{version} of {resource} is served and not deprecated: nothing to do.")
+        return
+    if not yes:
+        name, patch = shlex.quote(str(resource)), shlex.quote(json.dumps(operations))
+        line(f"To do this, add --yes: kubectl patch crd {name} --type=json -p {patch}")
+        return
+    await check_rights(client, [Right("patch", *DEFINITIONS, name=str(resource))])
+    await _suspend(client, resource, version)
+    try:
+        await undo_retirement(client, crd, version)
+    except ApiError as error:
+        if await has_changed(client, crd, error):
+            raise Trouble(f"{resource} was changed in the meantime; run the command again.") from error
+        raise
+    line(f"{version} of {resource} is served again, and no longer deprecated.")
 
 
 async def _suspend(client: Client, resource: GroupResource, version: str) -> None:

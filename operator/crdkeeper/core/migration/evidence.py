@@ -68,6 +68,8 @@ _CONVERSION = re.compile(r"conversion webhook for ([^,]+(?:, Kind=\w+)?) (?:fail
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'")
 _RBAC = re.compile(r'User "[^"]*" cannot \w+ resource')
 _WEBHOOK_FAILED = re.compile(r"failed calling webhook|conversion webhook for .* (?:failed|returned)")
+LASTING = frozenset((400, 401, 403, 413, 422))
+"""Codes of answers that will not change by themselves; a webhook may deny with any code."""
 DENIED = re.compile(
     r'admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy \'[^\']*\'.* denied request'
 )
@@ -98,12 +100,17 @@ def outcome_of(
         return _not_found(ref, body.get("details") or {})
     if code == 409 and body.get("reason") == "Conflict":
         return Outcome.CONFLICT
-    if code == 401 or (code == 403 and _RBAC.search(message)):
+    if code == 401 or lacks_right(code, message):
         return Outcome.FORBIDDEN
     # For a failing webhook the API server answers 500, even if it fails only for this object.
     if code >= 500 and not _WEBHOOK_FAILED.search(message):
         return Outcome.UNAVAILABLE
     return Outcome.REFUSED
+
+
+def lacks_right(code: int, message: str) -> bool:
+    """Whether the API server refuses because our account has no right, and not because admission denies."""
+    return code == 403 and _RBAC.search(message) is not None
 
 
 def _not_found(ref: ObjectRef, details: Mapping[str, Any]) -> Outcome:

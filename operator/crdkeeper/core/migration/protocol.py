@@ -15,6 +15,7 @@ from crdkeeper.api.storagemigration import (
     StorageMigrationStatus,
 )
 from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.settle import settling
 from crdkeeper.core.text import count
 
@@ -43,6 +44,8 @@ class Hold:
     seconds: float
     failing: bool = False
     """Whether a person should know: Succeeded becomes False instead of Unknown."""
+    lasting: bool = False
+    """Whether only a person can end it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ Action = Pin | Hold | Separate | SweepAll | RetryQuarantined | Trim | Finish
 
 _POLL_SECONDS = 10.0
 """How often to check for what only others can change; events shorten the wait."""
+_PASSING = 2
+"""Failed attempts in a row that no person needs to know of."""
 
 
 def decide(
@@ -156,6 +161,7 @@ def _next(
             f"The resource {spec.resource} is not served; waiting for its CRD to be established. "
             f"Check the spelling of spec.resource.",
             _POLL_SECONDS,
+            lasting=True,
         )
     if status.target is None or not status.target.same_as(target):
         return _pin(status.target, target)
@@ -197,6 +203,31 @@ def step_at_work(spec: StorageMigrationSpec, status: StorageMigrationStatus) -> 
     return "Trimmed" if sweep.done else "Verified"
 
 
+def after_trouble(
+    spec: StorageMigrationSpec,
+    status: StorageMigrationStatus,
+    reason: str,
+    message: str,
+    *,
+    times: int,
+    lasting: bool,
+) -> Hold:
+    """The wait after a failed attempt, the last one of so many in a row.
+
+    `lasting` is whether it will not pass by itself; only several attempts show that: an API server does not
+    know at once a right that was just granted.
+    """
+    seconds, again = backoff(times - 1, 1.0, 60.0), times > _PASSING
+    return Hold(
+        step_at_work(spec, status),
+        reason,
+        f"{message.rstrip('.')}. Trying again in {seconds:.0f} s.",
+        seconds,
+        failing=again,
+        lasting=lasting and again,
+    )
+
+
 def _forbidden(spec: StorageMigrationSpec, seen: Observation) -> Hold:
     remedy = (
         "Grant these with a ClusterRole labelled rbac.crdkeeper.dev/aggregate-to-rewriter=true "
@@ -210,6 +241,7 @@ def _forbidden(spec: StorageMigrationSpec, seen: Observation) -> Hold:
         f"Not permitted: {'; '.join(seen.missing_rights)}. {remedy}",
         _POLL_SECONDS,
         failing=True,
+        lasting=True,
     )
 
 

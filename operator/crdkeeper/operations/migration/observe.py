@@ -2,7 +2,7 @@
 
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigrationSpec
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.resources.access import missing_rights
 from crdkeeper.cluster.resources.apiservers import list_leases
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover
@@ -10,8 +10,7 @@ from crdkeeper.cluster.resources.storageversionmigrations import list_storage_ve
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.migration.observation import IN_TREE, OUT_OF_TREE, Observation, Others, definition_target
 from crdkeeper.core.migration.othermigrator import at_work_on
-
-_EXTENSIONS = "apiextensions.k8s.io"
+from crdkeeper.operations.migration.rights import rights_to_rewrite
 
 
 async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, leases: bool) -> Observation:
@@ -22,13 +21,14 @@ async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, l
     try:
         definition = await get_definition(client, str(spec.resource)) if spec.resource.group else None
         target = await _target(client, spec, definition)
+        if target is None:
+            return Observation(None, definition)
+        needed = rights_to_rewrite(spec, custom=definition is not None) if rights else []
+        missing = await missing_rights(client, needed)
     except ApiError as error:
         if error.code == 403:
             return Observation(None, missing_rights=[error.message])
         raise
-    if target is None:
-        return Observation(None, definition)
-    missing = await missing_rights(client, _needed(spec, target, definition)) if rights else []
     return Observation(
         target,
         definition,
@@ -56,12 +56,3 @@ async def _target(
     if definition is not None:
         return definition_target(definition)
     return await discover(client, spec.resource)
-
-
-def _needed(
-    spec: StorageMigrationSpec, target: MigrationTarget, definition: DefinitionFacts | None
-) -> list[Right]:
-    needed = [Right(verb, spec.resource.group, spec.resource.resource) for verb in ("get", "list", "patch")]
-    if spec.trim and spec.mode == "Execute" and definition is not None:
-        needed.append(Right("patch", _EXTENSIONS, "customresourcedefinitions", "status", definition.name))
-    return needed

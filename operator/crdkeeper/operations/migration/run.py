@@ -17,6 +17,7 @@ from crdkeeper.cluster.resources.definitions import get_definition, get_revision
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
+from crdkeeper.core.migration.evidence import LASTING
 from crdkeeper.core.migration.observation import IN_TREE, Observation
 from crdkeeper.core.migration.occurrences import (
     EvidenceLost,
@@ -35,7 +36,6 @@ from crdkeeper.core.migration.occurrences import (
     Trimmed,
 )
 from crdkeeper.core.migration.othermigrator import OtherMigrator
-from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
 from crdkeeper.operations.migration.observe import observe, other_migrations
@@ -177,28 +177,25 @@ class MigrationRun:
             if trouble.reason == RESOURCE_VERSIONS_RESET:
                 self._happened(EvidenceLost())
                 self._roll, self._named = RollCall(), []
-            await self._trouble(trouble.reason, trouble.message)
+            await self._trouble(trouble.reason, trouble.message, lasting=trouble.lasting)
         except Unreachable as trouble:
             await self._trouble("APIServerUnavailable", f"The API server does not respond: {trouble}")
         except ApiError as trouble:
-            await self._trouble("APIServerRefused", f"The API server refused the request: {trouble}")
+            said = f"The API server refused the request: {trouble}"
+            await self._trouble("APIServerRefused", said, lasting=trouble.code in LASTING)
         return False
 
-    async def _trouble(self, reason: str, message: str) -> None:
-        seconds = backoff(self._troubles, 1.0, 60.0)
+    async def _trouble(self, reason: str, message: str, *, lasting: bool = False) -> None:
         self._troubles += 1
-        hold = protocol.Hold(
-            protocol.step_at_work(self.migration.spec, self.migration.status),
-            reason,
-            f"{message.rstrip('.')}. Trying again in {seconds:.0f} s.",
-            seconds,
-            failing=self._troubles > 2,
-        )
+        spec, status = self.migration.spec, self.migration.status
+        hold = protocol.after_trouble(spec, status, reason, message, times=self._troubles, lasting=lasting)
         try:
             await self._hold(hold)
         except (ApiError, Unreachable) as error:
             _log.warning("Migration %s: %s; %s", self.migration.metadata.name, message, error)
-            await asyncio.sleep(seconds)
+            if not self._patience(hold):
+                raise _GaveUp from error
+            await asyncio.sleep(hold.seconds)
 
     async def _hold(self, hold: protocol.Hold) -> None:
         self._happened(hold)

@@ -25,6 +25,7 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.resources.kinds import get_migration
 from crdkeeper.cluster.resources.shards import COORDINATOR, divide, write_claim
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.core.migration.evidence import lacks_right
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.migration.sharding import (
@@ -220,10 +221,15 @@ class Sharing:
             await mine.release(mine.state)
 
     async def _beat(self, mine: _Claimed, after: MigrationClaim) -> bool:
-        """Write a claim that is still ours. False if it is not; without an answer, it may be."""
+        """Write a claim that is still ours. False if it is not; without an answer, it may be.
+
+        Raises ApiError for a missing right: to write on would be of no use to anybody.
+        """
         try:
             return await mine.write(after)
         except (ApiError, Unreachable) as error:
+            if isinstance(error, ApiError) and lacks_right(error.code, error.message):
+                raise
             _log.warning("The state of the parts could not be written: %s", error)
             return True
 

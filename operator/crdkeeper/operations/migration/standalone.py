@@ -13,6 +13,7 @@ from typing import Literal
 from crdkeeper.api.meta import API_VERSION, CLI, OPERATOR, find_condition
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover, list_resources
 from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
@@ -34,13 +35,21 @@ from crdkeeper.core.migration.record import Announcement
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.migration.sharding import Shard
 from crdkeeper.core.resourcenames import suggest
+from crdkeeper.operations.migration.rights import (
+    LIST_MIGRATIONS,
+    rights_to_look,
+    rights_to_record,
+    rights_to_rewrite,
+)
 from crdkeeper.operations.migration.run import MigrationRun
 from crdkeeper.operations.migration.sharing import Sharing
+from crdkeeper.operations.rights import check_rights, explain
 
 _POLL_SECONDS = 2.0
 _NO_NEWS_SECONDS = 60.0
 _HOPELESS = frozenset((("Permitted", "Forbidden"), ("Resolved", "ResourceNotFound")))
-"""Waits, by condition and reason, that only a person can end; here a command reports that and exits."""
+"""Waits of somebody else's run, by condition and reason, that only a person can end: a command reports that
+and exits, as it does for its own run (`Hold.lasting`)."""
 
 
 class UnknownResource(Exception):
@@ -98,17 +107,29 @@ class Standalone:
     """Whether someone else runs it."""
     gone: bool = field(default=False, init=False)
     """Whether the object was deleted in the meantime."""
+    _needed: list[Right] = field(default_factory=list, init=False)
+    """The rights that what is done at present needs."""
 
     async def run(self) -> None:
         """Run or follow the migration to its end, successful or not.
 
-        Raises UnknownResource, NotInstalled, ApiError or Unreachable.
+        Raises UnknownResource, NotInstalled, NotPermitted, ApiError or Unreachable.
         """
+        try:
+            await self._run()
+        except ApiError as error:
+            await explain(self.client, error, self._needed)
+            raise
+
+    async def _run(self) -> None:
         while True:
+            self._needed = rights_to_look(self.request.resource)
             definition = await self._resolve()
             if self.request.dry_run:
+                await self._review(definition)
                 await self._carry_out(self.request.unstored())
                 return
+            self._needed.append(LIST_MIGRATIONS)
             # Listed before, it may be outdated, which a conflict shows: then it is listed again.
             existing = self.existing if self.existing is not None else await list_migrations(self.client)
             self.existing = None
@@ -116,6 +137,7 @@ class Standalone:
             if existing is None and not isinstance(choice, Unneeded):
                 if self.request.shard is not None:
                     raise NotInstalled("--shards needs the kind StorageMigration, which is not installed.")
+                await self._review(definition)
                 self.say(
                     "The kind StorageMigration is not installed, so nothing can be saved: "
                     "after an interruption, the migration starts over."
@@ -132,9 +154,11 @@ class Standalone:
                     self.migration, self.stored = migration, True
                     return
                 case Resume(migration):
+                    await self._review(definition, migration.metadata.name)
                     self.say(f"Resuming StorageMigration {migration.metadata.name}.")
                     theirs = await self._go_on(migration)
                 case Create(name):
+                    await self._review(definition, name, new=True)
                     created = await self._create(name)
                     if created is None:
                         continue  # the name was taken in the meantime
@@ -142,6 +166,15 @@ class Standalone:
                     theirs = await self._go_on(created)
             if theirs is None or not self._wants_more(await self._follow(theirs)):
                 return
+
+    async def _review(
+        self, definition: DefinitionFacts | None, record: str | None = None, *, new: bool = False
+    ) -> None:
+        """Raises NotPermitted if the run would stop at a missing right. `record` keeps its state."""
+        self._needed += rights_to_rewrite(self.request.spec(), custom=definition is not None)
+        if record is not None:
+            self._needed += rights_to_record(record, new=new)
+        await check_rights(self.client, self._needed)
 
     def _choose(
         self, definition: DefinitionFacts | None, existing: Sequence[StorageMigration]
@@ -224,11 +257,16 @@ class Standalone:
             if sharing is not None:  # The parts are written by others.
                 current.status.shards = sharing.migration.status.shards or current.status.shards
             self.watch(current)
-            return record is None or await record.save(current)
+            try:
+                return record is None or await record.save(current)
+            except ApiError as error:
+                # The run would try again without end.
+                await explain(self.client, error, self._needed)
+                raise
 
         def patience(hold: Hold) -> bool:
             nonlocal waits
-            waits = (hold.condition, hold.reason) not in _HOPELESS
+            waits = not hold.lasting
             return waits
 
         run = MigrationRun(
@@ -248,6 +286,8 @@ class Standalone:
             if heeding is not None:
                 heeding.cancel()
         self.refused = run.refused
+        if not waits:
+            await check_rights(self.client, self._needed)  # one may have been withdrawn
         if record is None or migration.status.completion_time is not None or not waits:
             return None
         found = await get_migration(self.client, migration.metadata.name)

@@ -38,11 +38,10 @@ Observer = Callable[[Outcome, int, float], None]
 
 
 class Interrupted(Exception):
-    """The pass cannot continue now, for a cause that concerns no single object."""
+    """The pass cannot continue now, for a cause that concerns no single object; `lasting` is as in Hold."""
 
-    def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
-        self.message = message
+    def __init__(self, reason: str, message: str, *, lasting: bool = False) -> None:
+        self.reason, self.message, self.lasting = reason, message, lasting
         super().__init__(f"{reason}: {message}")
 
 
@@ -308,7 +307,7 @@ class Sweep:
             elif outcome is Outcome.UNAVAILABLE and self._successes == successes:
                 raise Interrupted("APIServerUnavailable", message_of(answer.json(), "No response."))
             elif outcome is Outcome.FORBIDDEN:
-                raise Interrupted("Forbidden", message_of(answer.json(), ""))
+                raise Interrupted("Forbidden", message_of(answer.json(), ""), lasting=True)
             elif outcome is Outcome.UNSERVED:
                 raise Interrupted("ResourceGone", "The resource is no longer served at this version.")
             else:

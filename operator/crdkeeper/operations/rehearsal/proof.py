@@ -14,8 +14,9 @@ from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, versio
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge, Prediction
 from crdkeeper.core.rehearsal.shadow import agrees, confirm
-from crdkeeper.operations.rehearsal.rights import NotPermitted, check_rights, rights_for_a_shadow
+from crdkeeper.operations.rehearsal.rights import rights_for_a_shadow
 from crdkeeper.operations.rehearsal.shadow import Shadow, ShadowFailed
+from crdkeeper.operations.rights import NotPermitted, check_rights
 
 Json = Any
 _PROVED = frozenset((EffectKind.REFUSED, EffectKind.STATUS_REFUSED))

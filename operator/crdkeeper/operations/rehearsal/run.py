@@ -19,9 +19,10 @@ from crdkeeper.core.rehearsal.judgement import Judge, between_views
 from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_apply, note_unserved
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.operations.rehearsal.proof import Proof, ShadowUse
-from crdkeeper.operations.rehearsal.rights import check_rights, rights_for_a_shadow, rights_to_try
+from crdkeeper.operations.rehearsal.rights import rights_for_a_shadow, rights_to_try
 from crdkeeper.operations.rehearsal.shadow import try_definition
 from crdkeeper.operations.rehearsal.source import at_version, pages
+from crdkeeper.operations.rights import check_rights
 
 Json = Any
 AT_ONCE = 16

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionretirement import (
     MIGRATED,
     NOT_SERVED,
@@ -19,13 +20,16 @@ from crdkeeper.api.versionretirement import (
     VersionRetirementStatus,
 )
 from crdkeeper.cluster.resources.definitions import get_definition_object, patch_definition
+from crdkeeper.cluster.resources.kinds import installed
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.retirement.changes import Operation, is_another, pinned, undo
-from crdkeeper.core.retirement.facts import RetirementFacts, TakenEvidence
+from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
 from crdkeeper.core.retirement.since import versions_changed_at
 from crdkeeper.core.retirement.standing import report
 from crdkeeper.core.retirement.steps import Decision, decide, holds_up, unmade
+from crdkeeper.operations.retirement.rights import rights_to_retire
 from crdkeeper.operations.retirement.run import FIELD_MANAGER, count, due_time, look, take_step
+from crdkeeper.operations.rights import check_rights
 
 _MIGRATABLE: Final = frozenset(("Stored", "NamedByManagers", "Migrating", "MigrationFailing"))
 """Reasons of Migrated under which a migration helps, or an interrupted one goes on."""
@@ -48,9 +52,11 @@ class StandaloneRetirement:
     client: Client
     owner: VersionRetirement
     say: Callable[[str], None]
-    migrate: Callable[[], Awaitable[bool]]
-    """Returns whether it succeeded."""
+    migrate: Callable[[], Awaitable[str]]
+    """Returns why it did not succeed; nothing if it did."""
     _taken: TakenEvidence | None = field(default=None, init=False)
+    _reviewed: bool = field(default=False, init=False)
+    """Whether our account may take all steps that are left."""
 
     async def plan(self) -> Decision:
         """Look once, with the evidence. Raises ApiError and Unreachable."""
@@ -59,7 +65,8 @@ class StandaloneRetirement:
     async def run(self, *, wait: bool) -> Decision:
         """Take all steps that are due, and return where that ends; `wait` waits for the quiet period, too.
 
-        Raises ApiError and Unreachable: what was done shows in the CRD.
+        Raises NotPermitted before the first change, if not all steps are allowed, and when a right is
+        withdrawn; ApiError and Unreachable: what was done shows in the CRD.
         """
         migrations, overtaken, told = 0, 0, ""
         while True:
@@ -69,10 +76,13 @@ class StandaloneRetirement:
                 overtaken += 1
             elif self._is_to_migrate(decision) and migrations < _MIGRATIONS:
                 migrations += 1
-                if not await self.migrate():
-                    return decision
+                await self._review(decision)
+                if failure := await self.migrate():
+                    # Not as it stood before: a migration that could be resumed was at work then.
+                    return self._ended(facts, unmade(decision, State("False", "MigrationFailed", failure)))
                 self._taken = None
             elif decision.act and decision.due != MIGRATED:
+                await self._review(decision)
                 self.say(decision.ready.message)
                 made = await take_step(self.client, self.owner, facts, decision)
                 if isinstance(made, RetirementFacts):
@@ -81,9 +91,7 @@ class StandaloneRetirement:
                 elif made.status == "Unknown":
                     await asyncio.sleep(_AGAIN_SECONDS)
                 else:
-                    decision = unmade(decision, made)
-                    self._report(facts, decision)
-                    return decision
+                    return self._ended(facts, unmade(decision, made))
             elif decision.settled_at is not None or (wait and decision.ready.reason in _WAITS):
                 if decision.ready.message != told:
                     told = decision.ready.message
@@ -91,6 +99,19 @@ class StandaloneRetirement:
                 await asyncio.sleep(due_time(decision, self.client.now()))
             else:
                 return decision
+
+    async def _review(self, decision: Decision) -> None:
+        """Raises NotPermitted, before anything is changed, if a later step would not be allowed."""
+        if not self._reviewed:
+            migrates = not decision.steps[MIGRATED].done
+            records = migrates and await installed(self.client, StorageMigration.plural)
+            needed = rights_to_retire(self.owner.spec.resource, migrates=migrates, records=records)
+            await check_rights(self.client, needed)
+            self._reviewed = True
+
+    def _ended(self, facts: RetirementFacts, decision: Decision) -> Decision:
+        self._report(facts, decision)
+        return decision
 
     async def _look(self) -> tuple[RetirementFacts, Decision]:
         facts = await look(self.client, self.owner, self._taken, rights=False)

@@ -24,7 +24,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.record import Announcement
 from crdkeeper.operations.migration import run as run_module
 from crdkeeper.operations.migration import sweep as sweep_module
-from crdkeeper.operations.migration.run import MigrationRun
+from crdkeeper.operations.migration.run import MigrationRun, Patience
 from tests import virtualtime
 from tests.unit.builders import NAME, NOW, crd, migration
 from tests.virtualtime import now
@@ -258,7 +258,7 @@ class Cluster(Client):
 class Process:
     """One run, as the operator would start it for what is stored."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, patience: Patience = lambda hold: True) -> None:
         self.cluster = cluster
         self.announced: list[Announcement] = []
         stored = cluster.stored
@@ -269,6 +269,7 @@ class Process:
             announce=self._announce,
             observer=lambda outcome, code, seconds: None,
             slots=asyncio.Semaphore(1),
+            patience=patience,
         )
         self.task = asyncio.create_task(self.run.run())
 

@@ -69,6 +69,27 @@ def test_a_trouble_is_got_over(about: About, trouble: str, nth: int) -> None:
     play(main)
 
 
+@pytest.mark.parametrize("about", ["list", "rewrite", "save", "trim"])
+@pytest.mark.parametrize("trouble", ["403", "422", "500"])
+def test_who_does_not_wait_for_what_lasts_is_left_in_peace(about: About, trouble: str) -> None:
+    """A command ends; what may pass by itself is tried for as long as it takes."""
+
+    async def main() -> bool:
+        cluster = Cluster(made=slowly())
+        # There is only one trim.
+        before = [] if about == "trim" else [None] * 2
+        cluster.troubles[about].extend(before + [TROUBLES[trouble]] * 10_000)
+        process = Process(cluster, patience=lambda hold: not hold.lasting)
+        try:
+            await process.end(600.0)
+        except TimeoutError:
+            return False
+        return True
+
+    # An object that is refused is no trouble of the run: it is in quarantine.
+    assert play(main) is (trouble != "500" and (about, trouble) != ("rewrite", "422"))
+
+
 class TestCheckpoints:
     """The status cannot be saved while a pass is in progress."""
 

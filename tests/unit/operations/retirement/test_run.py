@@ -46,13 +46,15 @@ def operate(
     return ready(api.retirement)
 
 
-def command(api: Api, migrated: list[str] | None = None, **spec: Any) -> tuple[str, str, str]:
-    """Run it without the operator; returns Ready."""
+def command(
+    api: Api, migrated: list[str] | None = None, *, failure: str = "", **spec: Any
+) -> tuple[str, str, str]:
+    """Run it without the operator, with that end of the migration; returns Ready."""
     retirement = unstored(owner(**spec).spec)
 
-    async def migrate() -> bool:
+    async def migrate() -> str:
         (migrated if migrated is not None else []).append("once")
-        return True
+        return failure
 
     async def main() -> None:
         await StandaloneRetirement(api.client, retirement, lambda _: None, migrate).run(wait=False)
@@ -109,6 +111,16 @@ def test_the_command_migrates_nothing_while_something_holds_it(gathered: Gathere
     gathered.holds = (Obstacle("NotServed", "Composition", "web", "Composition web names v1alpha1."),)
     assert command(Api(STORED), migrated)[:2] == ("False", "Composition")
     assert migrated == []
+
+
+@pytest.mark.usefixtures("gathered")
+def test_a_migration_that_goes_on_and_fails_is_no_wait() -> None:
+    """A wait would have the exit code of a quiet period: run it again."""
+    api, failure = Api(STORED), "dbs.example.com: Forbidden: Not permitted: patch dbs.example.com."
+    resource = {"group": "example.com", "resource": "dbs"}
+    interrupted = {"metadata": {"name": "dbs.example.com-cli"}, "spec": {"resource": resource}}
+    api.objects[MIGRATIONS] = {"metadata": {}, "items": [interrupted]}
+    assert command(api, failure=failure) == ("False", "MigrationFailed", failure)
 
 
 @pytest.mark.usefixtures("gathered")

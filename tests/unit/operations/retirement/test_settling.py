@@ -35,6 +35,10 @@ class Cluster:
     ) -> RetirementFacts:
         return RetirementFacts(self.crd, self.now(), taken=taken)
 
+    async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Everything is allowed."""
+        return {"status": {"allowed": True}}
+
     async def count(self, client: Any, of: VersionRetirement, facts: RetirementFacts) -> TakenEvidence:
         self.counts.append(virtualtime.now())
         key = evidence_key(definition_facts(self.crd), ())
@@ -56,7 +60,7 @@ def test_the_version_is_removed_only_after_writes_in_flight_have_ended(
         monkeypatch.setattr(standalone, each, getattr(cluster, each))
     said: list[str] = []
 
-    async def migrate() -> bool:
+    async def migrate() -> str:
         raise AssertionError("nothing is to be migrated")
 
     retirement = StandaloneRetirement(cast(Client, cluster), owner(), said.append, migrate)
