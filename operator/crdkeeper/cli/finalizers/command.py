@@ -18,6 +18,7 @@ from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, line, lines, print_json, print_yaml
 from crdkeeper.cli.output.table import age, table
 from crdkeeper.cluster.probes.census import Pacer, Walk
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.finalizers import Freeing
 from crdkeeper.cluster.resources.kinds import list_policies
@@ -32,6 +33,7 @@ from crdkeeper.core.policy.selection import governing
 from crdkeeper.core.resourcenames import parse_resource
 from crdkeeper.core.text import count, visible
 from crdkeeper.operations.finalizers.releasing import PER_SECOND, release
+from crdkeeper.operations.rights import DEFINITIONS, check_rights, explain
 
 _HEADERS: Final = ("OBJECT", "FINALIZER", "IN DELETION", "LAST WRITTEN", "BY", "POLICY")
 _SHOWN: Final = 20
@@ -114,7 +116,11 @@ def finalizers(
 
 async def _look(connection: Connection, wanted: GroupResource, namespace: str, finalizer: str) -> _Found:
     async with Client(connection) as client:
-        definition = await get_definition(client, str(wanted))
+        try:
+            definition = await get_definition(client, str(wanted))
+        except ApiError as error:
+            await explain(client, error, [Right("get", *DEFINITIONS, name=str(wanted))])
+            raise
         if definition is None:
             raise Trouble(f"no CRD {wanted}")
         policies: list[DefinitionPolicy] = []
@@ -125,6 +131,12 @@ async def _look(connection: Connection, wanted: GroupResource, namespace: str, f
         now = client.now()
         # Who may list the objects of one namespace may not list those of all.
         within = namespace if definition.namespaced else ""
+        # Also those to release it: nobody is asked to confirm what is not allowed.
+        verbs = ("get", "list", "patch") if finalizer else ("list",)
+        plural = definition.plural
+        await check_rights(
+            client, [Right(each, definition.group, plural, namespace=within) for each in verbs]
+        )
         walk = Walk(definition, lambda: HeldList(now, namespace, finalizer), page=500, namespace=within)
         while not await walk.step(client):
             pass
