@@ -47,10 +47,10 @@ class Etcd:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def stored_versions(self, group: str, resource: str) -> Counter[str]:
-        """How many custom objects are stored at which apiVersion, all at one revision."""
+    def stored_versions(self, group: str, resource: str, *, revision: int | None = None) -> Counter[str]:
+        """How many custom objects are stored at which apiVersion, all at one revision, by default now."""
         found: Counter[str] = Counter()
-        for pair in self._pairs(f"/registry/{group}/{resource}/"):
+        for pair in self._pairs(f"/registry/{group}/{resource}/", revision=revision):
             head = API_VERSION.match(base64.b64decode(pair["value"][:HEAD]))
             found[head[1].decode() if head else _parse(pair["value"])["apiVersion"]] += 1
         return found
@@ -130,10 +130,14 @@ class Etcd:
             raise EtcdError(f"etcd's metrics have no {_COMPACTED}")
         return Size(int(status["dbSize"]), int(status["dbSizeInUse"]), int(float(compacted[1])))
 
-    def _pairs(self, prefix: str, *, keys_only: bool = False) -> Iterator[dict[str, str]]:
-        """Page by page, so that memory stays constant; each page at the first one's revision."""
+    def _pairs(
+        self, prefix: str, *, keys_only: bool = False, revision: int | None = None
+    ) -> Iterator[dict[str, str]]:
+        """Page by page, so that memory stays constant; each page at that revision, or the first one's."""
         key, end = prefix.encode(), _after(prefix)
         request: dict[str, object] = {"range_end": _encode(end), "limit": str(PAGE), "keys_only": keys_only}
+        if revision is not None:
+            request["revision"] = str(revision)
         while True:
             answer = self._call("range", {**request, "key": _encode(key)})
             pairs = answer.get("kvs", [])
