@@ -4,11 +4,13 @@ import json
 import os
 import random
 from asyncio import sleep
+from collections import Counter
 
 import pytest
 
 from crdkeeper.api.meta import API_VERSION
 from tests.cluster.cli.commandline import CommandLine
+from tests.cluster.cli.migrations import migrations
 from tests.cluster.harness import Admin, CustomKind, outdated
 from tests.cluster.harness.admin import CRDS, OURS
 
@@ -46,33 +48,56 @@ async def test_a_plan_names_the_writers_and_changes_nothing(
     assert document["status"]["evidence"]["objects"] == 3
 
 
+@pytest.mark.timeout(180 + 30 * _KILLS + OBJECTS / 10)
 async def test_a_version_is_retired_step_by_step_however_often_the_command_is_killed(
-    admin: Admin, kind: CustomKind, shell: CommandLine
+    admin: Admin, group: str, shell: CommandLine
 ) -> None:
-    kind = await outdated(admin, kind, OBJECTS)
-    chance = random.Random(14)
-    command = ("retire", kind.name, "v1", "--yes", "--wait", *QUICK)
-    for _ in range(_KILLS):
-        running = shell.start(*command)
-        await sleep(chance.uniform(0.5, 4.0))
-        running.kill()
-        found = {name: served for name, served, _ in await versions(admin, kind)}
-        # Nobody has to do without a version that is not yet moved away from, or stored.
-        assert found["v2"]
-        assert "v1" in found or admin.stored(kind) == {"v2": OBJECTS}
+    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={_KILLS}")
+    chance = random.Random(seed)
+    killed: Counter[str] = Counter()
+    retired = 0
+    while killed.total() < _KILLS:
+        # One retirement is over before many kills: the others would hit a command that has nothing to do.
+        kind = await outdated(admin, CustomKind(f"r{retired}.{group}"), OBJECTS)
+        command = ("retire", kind.name, "v1", "--yes", "--wait", *QUICK)
+        state = "-"
+        while killed.total() < _KILLS and state != "Removed":
+            running = shell.start(*command)
+            await sleep(chance.uniform(0.5, 4.0))
+            running.kill()
+            state = await assert_sound(admin, kind)
+            killed[state] += 1
 
-    done = await shell.start(*command).done(seconds=120.0 + OBJECTS / 50)
+        done = await shell.start(*command).done(seconds=120.0 + OBJECTS / 50)
 
-    # Whether v1 was removed by an earlier call, or there never was one, the CRD does not tell.
-    gone = f"Error: {kind.name} has no version v1: its versions are v2\n"
-    assert done.exit_code == 0 or (done.exit_code, done.stderr) == (1, gone), done.stderr
-    done = await shell.run(*command)
-    assert (done.exit_code, done.stderr) == (1, gone)
-    assert await versions(admin, kind) == [("v2", True, False)]
-    assert await admin.stored_versions_of(kind) == ["v2"]
-    assert admin.stored(kind) == {"v2": OBJECTS}
-    # Without this proof, every apply would fail: managedFields would name a version that is gone.
-    await admin.create_instances(kind, [kind.instance("db-00000", version="v2", replicas=2)])
+        # Whether v1 was removed by an earlier call, or there never was one, the CRD does not tell.
+        gone = f"Error: {kind.name} has no version v1: its versions are v2\n"
+        assert done.exit_code == 0 or (done.exit_code, done.stderr) == (1, gone), done.stderr
+        done = await shell.run(*command)
+        assert (done.exit_code, done.stderr) == (1, gone)
+        assert await versions(admin, kind) == [("v2", True, False)]
+        assert await admin.stored_versions_of(kind) == ["v2"]
+        assert admin.stored(kind) == {"v2": OBJECTS}
+        # Without this proof, every apply would fail: managedFields would name a version that is gone.
+        await admin.create_instances(kind, [kind.instance("db-00000", version="v2", replicas=2)])
+        for each in await migrations(admin, kind.group):
+            await admin.delete_migration(each.metadata.name)
+        retired += 1
+    print(f"{retired} retirements, {killed.total()} kills, by state of the CRD: {dict(killed)}")
+
+
+async def assert_sound(admin: Admin, kind: CustomKind) -> str:
+    """Nobody has to do without a version that is not moved away from. Returns the last step in the CRD."""
+    found = {name: (served, deprecated) for name, served, deprecated in await versions(admin, kind)}
+    assert found["v2"][0]
+    if "v1" not in found:
+        assert admin.stored(kind) == {"v2": OBJECTS}
+        return "Removed"
+    served, deprecated = found["v1"]
+    if not served:
+        return "NotServed" if "v1" in await admin.stored_versions_of(kind) else "Migrated"
+    return "Deprecated" if deprecated else "-"
 
 
 async def test_the_quiet_period_ends_the_command_and_undo_takes_all_back(

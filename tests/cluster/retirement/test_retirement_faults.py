@@ -3,11 +3,14 @@
 import asyncio
 import os
 import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
+from crdkeeper.api.meta import find_condition
+from crdkeeper.api.versionretirement import DEPRECATED, MIGRATED, NOT_SERVED, REMOVED, VersionRetirement
 from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.harness.admin import CRDS
 from tests.cluster.harness.admission import BINDINGS, frozen_definition, until_changeable
@@ -20,6 +23,7 @@ from tests.cluster.retirement.scene import (
     moved,
     permit,
     retire,
+    retirement,
     standing,
     until_ready,
     versions,
@@ -36,33 +40,50 @@ async def test_kills_at_random_instants(
     seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
-    kind = await moved(admin, group)
-    await permit(admin, kind)
-    name = await retire(admin, kind, mode="Execute")
     operator = start_operator(installed)
-    for _ in range(KILLS):
-        await asyncio.sleep(dice.uniform(0, 1))
-        operator.kill()
-        await assert_sound(admin, kind)
-        operator.start()
-    await until_ready(admin, name, "True", "Removed")
-    await assert_retired(admin, kind, 20)
+    killed: Counter[str] = Counter()
+    retired = 0
+    while killed.total() < KILLS:
+        # One retirement is over before many kills: the others would hit an idle operator.
+        kind = await moved(admin, f"r{retired}.{group}")
+        await permit(admin, kind)
+        name = await retire(admin, kind, mode="Execute")
+        while killed.total() < KILLS and not is_over(await retirement(admin, name)):
+            await asyncio.sleep(dice.uniform(0, 1))
+            if dice.random() < 0.5:
+                noted = {"metadata": {"annotations": {"noted": str(killed.total())}}}
+                await admin.merge(f"{CRDS}/{kind.name}", noted)
+            operator.kill()
+            killed[await assert_sound(admin, kind)] += 1
+            operator.start()
+        await until_ready(admin, name, "True", "Removed")
+        await assert_retired(admin, kind, 20)
+        retired += 1
+    print(f"{retired} retirements, {killed.total()} kills, by state of the CRD: {dict(killed)}")
 
 
-async def assert_sound(admin: Admin, kind: CustomKind) -> None:
-    """The steps were taken in order, and everything can be read."""
+def is_over(found: VersionRetirement) -> bool:
+    """Whether its version is removed."""
+    removed = find_condition(found.status.conditions, REMOVED)
+    return removed is not None and removed.status == "True"
+
+
+async def assert_sound(admin: Admin, kind: CustomKind) -> str:
+    """The steps were taken in order, and everything can be read. Returns the last one in the CRD."""
     found, crd = await versions(admin, kind), await admin.definition(kind)
     assert found[NEW]["served"]
     assert found[NEW]["storage"]
+    assert len((await listed(admin, kind))["items"]) == 20
     old = found.get(OLD)
     if old is None:
         assert crd["status"]["storedVersions"] == [NEW]
         assert admin.stored(kind) == {NEW: 20}
-    else:
-        assert old["served"] or old.get("deprecated")
-        # It is migrated for the retirement only once nobody can write at it.
-        assert not old["served"] or crd["status"]["storedVersions"] == [OLD, NEW]
-    assert len((await listed(admin, kind))["items"]) == 20
+        return REMOVED
+    if not old["served"]:
+        return NOT_SERVED if OLD in crd["status"]["storedVersions"] else MIGRATED
+    # It is migrated for the retirement only once nobody can write at it.
+    assert crd["status"]["storedVersions"] == [OLD, NEW]
+    return DEPRECATED if old.get("deprecated") else "-"
 
 
 async def test_another_client_that_writes_the_crd_all_the_time(
