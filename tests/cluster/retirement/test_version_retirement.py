@@ -7,12 +7,22 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.api.versionretirement import MIGRATED, REMOVED, STEPS, UNUSED
+from crdkeeper.api.meta import find_condition
+from crdkeeper.api.versionretirement import (
+    DEPRECATED,
+    MIGRATED,
+    NOT_SERVED,
+    REMOVED,
+    STEPS,
+    UNUSED,
+    VersionRetirement,
+)
 from crdkeeper.cluster.transport.client import JSON_PATCH
 from crdkeeper.core.retirement.changes import pinned, undo
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.admin import CRDS, MIGRATIONS
 from tests.cluster.retirement.scene import (
+    AT_ONCE,
     NEW,
     OLD,
     RETIREMENTS,
@@ -137,6 +147,45 @@ async def test_guide_names_who_keeps_the_crd_and_sees_what_they_apply(
     await put_back(admin, kind, "kustomize-controller")
     found = await until_ready(admin, name, "False", "Reverted")
     assert "latest first: kustomize-controller" in standing(found, "Ready").message
+
+
+async def test_execute_leaves_each_step_to_the_tool_that_applies_the_crd_again(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await moved(admin, group, 3)
+    await permit(admin, kind)
+    slowly = {"settleSeconds": 3600, "apiServerLeases": "Ignore"}
+    name = await retire(admin, kind, mode="Execute", quietPeriod="1h", migration=slowly)
+    # What lets it take the next step, and who applies the CRD as it was before.
+    tools: list[tuple[str, str, str, dict[str, Any]]] = [
+        (DEPRECATED, "argocd-controller", "Argo CD", {"quietPeriod": "1h"}),
+        (NOT_SERVED, "helm", "Helm", {"quietPeriod": "0s"}),
+        (REMOVED, "kustomize-controller", "Flux", {"migration": AT_ONCE}),
+    ]
+    for step, manager, tool, spec in tools:
+        await admin.merge(f"{RETIREMENTS}/{name}", {"spec": spec})
+
+        def taken(found: VersionRetirement, step: str = step) -> bool:
+            condition = find_condition(found.status.conditions, step)
+            return condition is not None and condition.status == "True"
+
+        await until(admin, name, taken, f"past {step}")
+        await put_back(admin, kind, manager)
+        found = await until_ready(admin, name, "False", "Reverted")
+        ready = standing(found, "Ready").message
+        assert f"taken back {step}" in ready
+        assert f"the latest first: {manager}" in ready
+        assert standing(found, "Stalled").status == "True"
+        old = (await versions(admin, kind))[OLD]
+        assert (old["served"], old.get("deprecated", False)) == (True, False)
+        # Who counts again tells that this tool would put back any other change, too.
+        told = await until(
+            admin,
+            name,
+            lambda each, tool=tool: tool in {one.tool for one in each.status.evidence.owners},  # type: ignore[misc]
+            f"told of {tool}",
+        )
+        assert any(each.manager == manager for each in told.status.evidence.owners)
 
 
 async def test_a_version_that_somebody_puts_back_is_left_to_them(
