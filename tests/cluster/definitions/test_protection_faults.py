@@ -28,7 +28,7 @@ from tests.cluster.harness.admin import CRDS, POLICIES
 from tests.controlplane.cluster import Cluster
 
 OBJECTS = int(os.environ.get("CRDKEEPER_PROTECTED_OBJECTS", "30"))
-KILLS = 2
+KILLS = int(os.environ.get("CRDKEEPER_KILLS", "2"))
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 NAME = "crdkeeper-definition-protection"
 PARTS = {
@@ -60,7 +60,7 @@ async def delete_each_way(admin: Admin, kind: CustomKind) -> None:
             await admin.client.request("DELETE", path, options)
 
 
-@pytest.mark.timeout(180 + OBJECTS // 20)
+@pytest.mark.timeout(180 + OBJECTS // 20 + 10 * KILLS)
 async def test_it_holds_with_all_of_crdkeeper_killed(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:

@@ -1,6 +1,7 @@
 """`--watch-labels`: a CRD with a label alone is migrated, and what goes against that.
 
-CRDKEEPER_LABELLED_OBJECTS sets how many objects a CRD has whose operator is killed again and again.
+CRDKEEPER_LABELLED_OBJECTS sets how many objects a CRD has whose operator is killed again and again,
+CRDKEEPER_KILLS how often.
 """
 
 import os
@@ -20,7 +21,7 @@ from tests.cluster.reports.reports import condition_of, report_where, report_wit
 from tests.controlplane.cluster import Cluster
 
 OBJECTS = int(os.environ.get("CRDKEEPER_LABELLED_OBJECTS", "60"))
-KILLS = 3
+KILLS = int(os.environ.get("CRDKEEPER_KILLS", "3"))
 HURRIED: dict[str, Any] = {
     "settleSeconds": 0,
     "apiServerLeases": "Ignore",
@@ -178,10 +179,10 @@ async def test_another_manager_takes_the_label_off_in_mid_run(
     assert admin.stored(kind) == {"v2": 40}
 
 
-@pytest.mark.timeout(240 + OBJECTS // 5)
+@pytest.mark.timeout(240 + (OBJECTS // 5 + 20) * KILLS)
 async def test_kills_at_random_instants(admin: Admin, labelling: Operator, group: str) -> None:
     seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
-    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_LABELLED_OBJECTS={OBJECTS}")
+    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS} CRDKEEPER_LABELLED_OBJECTS={OBJECTS}")
     dice = random.Random(seed)
     kind = CustomKind(group, labels={MIGRATION_LABEL: "automatic"})
     await admin.apply_definition(kind)
