@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -41,6 +42,7 @@ BEFORE: Final = {
     "again": ("base",),
     "kept": ("base",),
 }
+_WORK_SECONDS: Final = 3.0
 STAY: Final = ("base", "mid", "top")
 """What no change takes away from a composite."""
 
@@ -242,6 +244,22 @@ async def as_if_never_killed(
         assert FINALIZER in composites[name]["metadata"]["finalizers"]
 
 
+async def at_work(witness: ComposedWitness, objects: int) -> None:
+    """Wait until so many objects have come or gone, or a few seconds.
+
+    Else a slow machine is mostly killed before it has begun.
+    """
+
+    def moved() -> int:
+        return sum(witness.made.values()) + sum(witness.ended.values())
+
+    async def enough(goal: int = moved() + objects) -> bool:
+        return moved() >= goal
+
+    with suppress(AssertionError):
+        await eventually(enough, seconds=_WORK_SECONDS)
+
+
 @pytest.mark.timeout(180 + 15 * KILLS)
 async def test_kills_at_random_instants(composing: Composing, composer: Operator) -> None:
     seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
@@ -258,6 +276,7 @@ async def test_kills_at_random_instants(composing: Composing, composer: Operator
             for _ in range(dice.randrange(1, 6)):
                 await users.act()
                 await asyncio.sleep(dice.uniform(0.0, 0.2))
+            await at_work(witness, dice.randrange(4))
             await asyncio.sleep(dice.uniform(0.0, 0.7))
             composer.kill()
             composer.start(wait=False)
