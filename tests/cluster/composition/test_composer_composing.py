@@ -1,13 +1,17 @@
 """Composites that stand for objects: created in order, kept, changed, and deleted in reverse."""
 
+import asyncio
 from typing import Any
 
 from tests.cluster.composition.composing import CONFIG_MAPS, FINALIZER, Composing, config_map, entries
+from tests.controlplane.cluster import Cluster
 
 Json = Any
 
 
-async def test_objects_are_created_in_order_and_the_status_lists_them(composing: Composing) -> None:
+async def test_objects_are_created_in_order_and_the_status_lists_them(
+    composing: Composing, plane: Cluster
+) -> None:
     await composing.compose(
         config_map("second", first="${first.metadata.uid}"),
         config_map("first", engine="${composite.spec.engine}"),
@@ -32,6 +36,13 @@ async def test_objects_are_created_in_order_and_the_status_lists_them(composing:
     ]
     assert found["status"]["crdkeeper"]["revision"] == f"{composing.designer.name('main')}-1"
     assert found["metadata"]["finalizers"] == [FINALIZER]
+    shown = await asyncio.to_thread(plane.kubectl, "get", composing.definition.name, "orders")
+    assert shown.splitlines()[1].split()[:-1] == [
+        "orders",
+        "True",
+        "True",
+        f"{composing.designer.name('main')}-1",
+    ]
 
 
 async def test_a_change_of_the_composite_and_of_the_composition_reaches_the_objects(

@@ -17,7 +17,7 @@ definition is deleted in the foreground, whatever its finalizers and spec.deleti
 _COLUMNS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
     {"name": "Synced", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Synced")].status'},
-    {"name": "Composition", "type": "string", "jsonPath": ".spec.crdkeeper.compositionRef.name"},
+    {"name": "Composition", "type": "string", "jsonPath": ".status.crdkeeper.revision"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 )
 
