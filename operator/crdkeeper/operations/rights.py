@@ -1,7 +1,7 @@
 """What our account lacks for a piece of work: found before it begins, and told with the rules to add."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from crdkeeper.cluster.resources.access import Right, missing_rights
@@ -44,16 +44,22 @@ async def explain(client: Client, error: ApiError, needed: Sequence[Right]) -> N
         await check_rights(client, needed)
 
 
+def rules_in_line(missing: Sequence[Right]) -> str:
+    """The rules to add, for a message of one line."""
+    return "; ".join(", ".join(rule) for rule in _grouped(missing))
+
+
 def _rules(missing: Sequence[Right]) -> list[str]:
+    return [f"{'  ' if at else '- '}{line}" for rule in _grouped(missing) for at, line in enumerate(rule)]
+
+
+def _grouped(missing: Sequence[Right]) -> Iterator[list[str]]:
+    """One rule for each resource, by its fields."""
     verbs: dict[tuple[str, str, str], list[str]] = {}
     for each in missing:
         resource = f"{each.resource}/{each.subresource}" if each.subresource else each.resource
         verbs.setdefault((each.group, resource, each.name), []).append(each.verb)
-    lines = []
     for (group, resource, name), of in verbs.items():
-        lines += [f'- apiGroups: ["{group}"]', f'  resources: ["{resource}"]']
-        if name:
-            lines.append(f'  resourceNames: ["{name}"]')
         listed = ", ".join(f'"{each}"' for each in dict.fromkeys(of))
-        lines.append(f"  verbs: [{listed}]")
-    return lines
+        named = [f'resourceNames: ["{name}"]'] if name else []
+        yield [f'apiGroups: ["{group}"]', f'resources: ["{resource}"]', *named, f"verbs: [{listed}]"]

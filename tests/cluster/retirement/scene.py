@@ -32,8 +32,14 @@ async def moved(admin: Admin, group: str, objects: int = 20) -> CustomKind:
     return kind
 
 
-async def permit(admin: Admin, kind: CustomKind, *, metrics: bool = False) -> None:
-    """Let the operator retire versions of the kind, and read metrics; waits until it may."""
+async def permit(
+    admin: Admin,
+    kind: CustomKind,
+    *,
+    metrics: bool = False,
+    objects: Sequence[str] = ("get", "list", "patch"),
+) -> None:
+    """Let the operator retire versions of the kind, by these verbs on its objects; waits until it may."""
     name = f"test-retire-{kind.group}"
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -46,7 +52,7 @@ async def permit(admin: Admin, kind: CustomKind, *, metrics: bool = False) -> No
                 "resourceNames": [kind.name],
                 "verbs": ["patch", "retire"],
             },
-            {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get", "list", "patch"]},
+            {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": [*objects]},
             *([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}] if metrics else []),
         ],
     }
@@ -54,7 +60,7 @@ async def permit(admin: Admin, kind: CustomKind, *, metrics: bool = False) -> No
     admin.cleans_up(f"{CLUSTER_ROLES}/{name}")
     wanted = [
         Right("retire", "apiextensions.k8s.io", "customresourcedefinitions", name=kind.name),
-        Right("patch", kind.group, kind.plural),
+        *(Right(verb, kind.group, kind.plural) for verb in objects),
     ]
     await until_permitted(admin, wanted)
 

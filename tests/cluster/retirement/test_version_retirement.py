@@ -235,6 +235,16 @@ async def test_without_the_rights_nothing_is_changed(admin: Admin, operator: Ope
         standing(found, UNUSED).reason,
         "NotKnown" if not found.status.evidence.complete else "",
     )
+    # What could not be migrated afterwards is still served.
+    await permit(admin, kind, objects=["get", "list"])
+    rule = f'apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["patch"]'
+
+    def lacks_only_that(each: VersionRetirement) -> bool:
+        return standing(each, "Ready").message.endswith(f"What is missing: {rule}.")
+
+    await until(admin, name, lacks_only_that, "told")
+    assert (await versions(admin, kind))[OLD].items() >= {"served": True}.items()
+    assert "deprecated" not in (await versions(admin, kind))[OLD]
     await permit(admin, kind)
     await until_ready(admin, name, "True", "Removed")
 

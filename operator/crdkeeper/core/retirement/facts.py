@@ -51,7 +51,9 @@ class RetirementFacts:
     migrations: tuple[StorageMigration, ...] = ()
     """The migrations of the CRD's objects."""
     missing: tuple[str, ...] = ()
-    """The rights to change the CRD that the operator lacks. Only gathered if it is to change it."""
+    """The rights that the operator lacks to take all steps. Only gathered if it is to change the CRD."""
+    rules: str = ""
+    """The rules that grant them, in one line."""
 
     @property
     def definition(self) -> DefinitionFacts | None:

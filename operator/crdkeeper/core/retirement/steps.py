@@ -209,7 +209,7 @@ def _concluded(
         in_vain = "Migrations have succeeded, but somebody writes it again."
         ready = State("False", "MigratedInVain", f"{state.message} {in_vain}")
     elif first != MIGRATED and facts.missing:
-        ready = State("False", "NotPermitted", not_permitted(definition.name, facts.missing))
+        ready = State("False", "NotPermitted", not_permitted(definition.name, facts))
     else:
         ready = State("Unknown", _DOING[first], said)
         decision = replace(decision, count=decision.count or _stale(facts, first))
@@ -264,12 +264,11 @@ def described(owner: VersionRetirement, definition: DefinitionFacts, step: str, 
     return state.message
 
 
-def not_permitted(name: str, missing: Sequence[str]) -> str:
-    """Which rights the operator lacks to change the CRD, and how to grant them."""
+def not_permitted(name: str, facts: RetirementFacts) -> str:
+    """Which rights the operator lacks to take all steps, and how to grant them."""
     return (
-        f"The operator is not allowed to retire versions of {name}. Not permitted: {'; '.join(missing)}. "
+        f"The operator is not allowed to retire versions of {name}. "
+        f"Not permitted: {'; '.join(facts.missing)}. "
         'Grant it by a ClusterRole that has the label rbac.crdkeeper.dev/aggregate-to-retirer: "true"; '
-        "manifests/samples/retirer-role.yaml is one to start from. The missing rule: apiGroups: "
-        f'["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["{name}"], '
-        'verbs: ["patch", "retire"].'
+        f"manifests/samples/retirer-role.yaml is one to start from. What is missing: {facts.rules}."
     )

@@ -1,4 +1,4 @@
-"""The rights of `crdkeeper retire`: all that its steps need, before the first one is taken."""
+"""The rights of a retirement: all that its steps need, before the first one is taken."""
 
 from crdkeeper.api.composition import Composition
 from crdkeeper.api.compositionrevision import CompositionRevision
@@ -40,6 +40,17 @@ def rights_to_retire(resource: GroupResource, *, migrates: bool, records: bool) 
         return [*needed, Right("list", resource.group, resource.resource)]
     needed += rights_to_rewrite(StorageMigrationSpec(resource=resource), custom=True)
     return [*needed, *(rights_to_record(default_name(resource), new=True) if records else ())]
+
+
+def rights_to_execute(resource: GroupResource, *, migrates: bool) -> list[Right]:
+    """Of the operator, which watches and records anyway: to change the CRD, and to migrate its objects.
+
+    By `retire`, a verb of ours, it is allowed to change versions, and nothing else may be concluded from the
+    right to patch.
+    """
+    needed = [Right(verb, *DEFINITIONS, name=str(resource)) for verb in ("patch", "retire")]
+    spec = StorageMigrationSpec(resource=resource)
+    return [*needed, *(rights_to_rewrite(spec, custom=True) if migrates else ())]
 
 
 def rights_to_undo(resource: GroupResource) -> list[Right]:

@@ -24,13 +24,13 @@ from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidenc
 from crdkeeper.core.retirement.migrations import new_migration, wanted_name
 from crdkeeper.core.retirement.steps import Decision
 from crdkeeper.operations.retirement.evidence import gather_evidence, gather_holds
+from crdkeeper.operations.retirement.rights import rights_to_execute
+from crdkeeper.operations.rights import rules_in_line
 
 FIELD_MANAGER = "crdkeeper-retirement"
 """A separate one, so that whoever reads managedFields of a CRD sees who changed its versions."""
 
 _log = logging.getLogger(__name__)
-_GROUP = "apiextensions.k8s.io"
-_PLURAL = "customresourcedefinitions"
 _CALLING = "failed calling webhook"
 """The API server's words about a webhook whose failurePolicy is Fail."""
 
@@ -40,8 +40,8 @@ async def look(
 ) -> RetirementFacts:
     """Gather everything but the evidence, which takes long. Raises ApiError or Unreachable.
 
-    `rights` is whether to look for the rights to change the CRD, too: by `retire`, a verb of ours, the
-    operator is allowed to change versions, and nothing else may be concluded from the right to patch.
+    `rights` is whether to look for the operator's rights to take the steps, too. What it may not migrate
+    must not stop to be served before.
     """
     name = str(owner.spec.resource)
     crd = await get_definition_object(client, name)
@@ -49,7 +49,8 @@ async def look(
         return RetirementFacts(None, client.now())
     missing: list[Right] = []
     if rights and owner.spec.mode == "Execute":
-        wanted = (Right(verb, _GROUP, _PLURAL, name=name) for verb in ("patch", "retire"))
+        stored = (crd.get("status") or {}).get("storedVersions") or ()
+        wanted = rights_to_execute(owner.spec.resource, migrates=owner.spec.version in stored)
         missing = await missing_rights(client, wanted)
     return RetirementFacts(
         crd=crd,
@@ -58,6 +59,7 @@ async def look(
         taken=taken,
         migrations=tuple(await list_migrations_of(client, name) or ()),
         missing=tuple(map(str, missing)),
+        rules=rules_in_line(missing),
     )
 
 
