@@ -3,6 +3,7 @@
 Their structure is given, so authors could not act on findings in them.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -147,8 +148,15 @@ _BY_SIZE = {
 }
 
 
+_OFTEN = Counter(key for core, _ in _WHOLE for key in core)
+_RARE = frozenset((*_SIGNATURES, *(min(core, key=lambda key: (_OFTEN[key], key)) for core, _ in _WHOLE)))
+"""A property of each type, the one that fewest of them have; most types of authors have none of these."""
+
+
 def is_borrowed(properties: Mapping[str, Any]) -> bool:
     """Whether these are the properties of a Kubernetes type."""
+    if _RARE.isdisjoint(properties):
+        return False
     for key in _SIGNATURES.keys() & properties.keys():
         if any(beside <= properties.keys() for beside in _SIGNATURES[key]):
             return True
