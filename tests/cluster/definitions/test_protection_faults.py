@@ -64,6 +64,9 @@ async def delete_each_way(admin: Admin, kind: CustomKind) -> None:
 async def test_it_holds_with_all_of_crdkeeper_killed(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:
+    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
+    dice = random.Random(seed)
     kind = await apply_labelled(admin, group)
     await admin.create_objects(kind, OBJECTS)
     operator = start_operator(installed)
@@ -73,7 +76,7 @@ async def test_it_holds_with_all_of_crdkeeper_killed(
         if not operator.running:
             operator.start(wait=False)
         trying = asyncio.create_task(delete_each_way(admin, kind))
-        await asyncio.sleep(random.uniform(0.0, 1.0))
+        await asyncio.sleep(dice.uniform(0.0, 1.0))
         operator.kill()
         await trying
         # Now nothing of crdkeeper runs at all.
