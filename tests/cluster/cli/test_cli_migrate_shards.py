@@ -17,7 +17,8 @@ from tests.cluster.harness.admin import MIGRATIONS
 
 DEFINITION = f"{StorageMigration.plural}.crdkeeper.dev"
 FILE = Path(__file__).parents[3] / "crds" / f"crdkeeper.dev_{StorageMigration.plural}.yaml"
-OBJECTS = 60
+OBJECTS = 300
+"""At 3 a second: nobody is done before the test has looked, however busy the machine is."""
 
 
 async def test_a_log_and_a_terminal_show_the_own_part_and_the_whole(
