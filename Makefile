@@ -66,8 +66,8 @@ test-composing: controlplane ## Run the other tests of composites that need a co
 	$(BIN)/pytest tests/cluster/composition/test_composer_[a-d]*
 
 .PHONY: test-pythons
-test-pythons: $(READY) ## Run the tests that need no control plane on every other Python from 3.11 on in PATH
-	@set -e; for python in $(PYTHONS); do \
+test-pythons: $(READY) ## Run them on the newest and the oldest Python from 3.11 on in PATH that test-unit does not use
+	@set -e; for python in $(sort $(firstword $(PYTHONS)) $(lastword $(PYTHONS))); do \
 		name=$$(basename $$python); venv=.run/pythons/$$name; \
 		if [ -e $(BIN)/$$name ]; then continue; fi; \
 		if ! [ $$venv/.ready -nt requirements/dev.txt ] || ! [ $$venv/.ready -nt pyproject.toml ]; then \
