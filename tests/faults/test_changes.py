@@ -181,7 +181,8 @@ async def test_a_new_leader_writes_nothing(scene: Scene, operator: Operator, sta
 
 
 async def test_no_change_fails_while_operators_die(scene: Scene, operator: Operator) -> None:
-    seed = random.randrange(10**6)
+    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(10**6))
+    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_CHANGE_KILLS={KILLS}")
     chances = random.Random(seed)
     seen: list[Any] = []
 
