@@ -208,7 +208,6 @@ async def test_a_migration_is_deleted_when_its_ttl_is_over(
 async def test_api_servers_are_seen_alive_before_anything_counts(
     admin: Admin, operator: Operator, group: str
 ) -> None:
-    kind = await outdated(admin, CustomKind(group), 3)
     # By itself the API server renews its Lease every ten seconds: possibly right after the change.
     (lease,) = (await admin.get(LEASES))["items"]
     async with denied(
@@ -219,6 +218,7 @@ async def test_api_servers_are_seen_alive_before_anything_counts(
         when=f"object.metadata.name == '{lease['metadata']['name']}'",
         such_as=(f"{LEASES.partition('?')[0]}/{lease['metadata']['name']}", {}),
     ):
+        kind = await outdated(admin, CustomKind(group), 3)
         await admin.create_migration(group, kind, apiServerLeases="Require")
         await admin.wait_for_condition(group, "Settled", "False", "APIServerNotSeen")
         await time_passes(admin)
