@@ -46,21 +46,28 @@ demo-retirement: controlplane ## Show how a version of a CRD is taken out of ser
 	$(BIN)/python -m demo retirement
 
 .PHONY: test
-test: test-cluster test-composites test-composing test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
+test: test-cluster test-definitions test-composites test-composing test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
 
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
 	nice -n 5 $(BIN)/pytest tests/unit tests/property
 
+# Targets of their own only because they run beside each other.
+DEFINITION_TESTS := $(addprefix tests/cluster/,conversion definitions deployment)
+
 .PHONY: test-cluster
-test-cluster: controlplane ## Run the tests that need a control plane, but for those of composites
-	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark --ignore tests/cluster/composition
+test-cluster: controlplane ## Run the tests that need a control plane, but for those of the next three targets
+	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark \
+		$(addprefix --ignore ,tests/cluster/composition $(DEFINITION_TESTS))
+
+.PHONY: test-definitions
+test-definitions: controlplane ## Run those of conversion, of definitions and of the deployment
+	$(BIN)/pytest $(DEFINITION_TESTS)
 
 .PHONY: test-composites
 test-composites: controlplane ## Run the tests of composites that need a control plane, but for those of test-composing
 	$(BIN)/pytest tests/cluster/composition --ignore-glob '*/test_composer_[a-d]*'
 
-# A target of its own only because the two run beside each other.
 .PHONY: test-composing
 test-composing: controlplane ## Run the other tests of composites that need a control plane
 	$(BIN)/pytest tests/cluster/composition/test_composer_[a-d]*
