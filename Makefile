@@ -45,8 +45,9 @@ demo-composites: controlplane ## Show an API of your own, what it stands for, it
 demo-retirement: controlplane ## Show how a version of a CRD is taken out of service, then clean up
 	$(BIN)/python -m demo retirement
 
+# The longest first: in this order they start where some run beside each other.
 .PHONY: test
-test: test-cluster test-definitions test-composites test-composing test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
+test: test-cluster test-composites test-composing test-faults test-definitions test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
 
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
@@ -56,9 +57,13 @@ test-unit: $(READY) ## Run the tests that need no control plane
 DEFINITION_TESTS := $(addprefix tests/cluster/,conversion definitions deployment)
 
 .PHONY: test-cluster
-test-cluster: controlplane ## Run the tests that need a control plane, but for those of the next three targets
-	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark \
+test-cluster: controlplane ## Run the tests that need a control plane, but for those of the next four targets
+	$(BIN)/pytest tests/controlplane tests/cluster tests/benchmark \
 		$(addprefix --ignore ,tests/cluster/composition $(DEFINITION_TESTS))
+
+.PHONY: test-faults
+test-faults: controlplane ## Run those of kills, outages, and changes of leaders
+	$(BIN)/pytest tests/faults
 
 .PHONY: test-definitions
 test-definitions: controlplane ## Run those of conversion, of definitions and of the deployment
@@ -89,7 +94,7 @@ test-pythons: $(READY) ## Run them on the newest and the oldest Python from 3.11
 test-long: controlplane ## Run all tests, with the long versions of the random ones
 	CRDKEEPER_RETIREMENT_FAULTS=1 \
 		HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_EACH_RIGHT=1 CRDKEEPER_SHARD_KILLS=15 CRDKEEPER_SHARD_SERVERS=1 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_COSTS=4000 CRDKEEPER_UPDATES=150 CRDKEEPER_PUBLISHED=4000 CRDKEEPER_OBJECTS=20000 CRDKEEPER_CELLS=200000 CRDKEEPER_SCALES=5000 \
-		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_COUNTED_OBJECTS=100000 CRDKEEPER_COUNT_KILLS=5 CRDKEEPER_REHEARSALS=107 CRDKEEPER_COMPOSITES=300 CRDKEEPER_DELETED_COMPOSITES=5000 CRDKEEPER_COMPOSED_OBJECTS=1000 CRDKEEPER_PREVIEWED=1000 CRDKEEPER_PROTECT_ROUNDS=90 CRDKEEPER_HELD_OBJECTS=10000 CRDKEEPER_AUTOSCALERS=10000 CRDKEEPER_DEMO=1 CRDKEEPER_FAULT_SECONDS=120 CRDKEEPER_COMPOSING_FAULTS=1 CRDKEEPER_LABELLED_OBJECTS=10000 CRDKEEPER_PROTECTED_OBJECTS=10000 CRDKEEPER_SECRETS=10000 CRDKEEPER_RETIRED_OBJECTS=10000 CRDKEEPER_CHANGE_OBJECTS=10000 CRDKEEPER_CHANGE_KILLS=50 CRDKEEPER_CHANGE_ROTATION=1 CRDKEEPER_CONCERNS=20 $(BIN)/pytest --timeout 1800
+		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_COUNTED_OBJECTS=100000 CRDKEEPER_COUNT_KILLS=5 CRDKEEPER_REHEARSALS=107 CRDKEEPER_COMPOSITES=300 CRDKEEPER_DELETED_COMPOSITES=5000 CRDKEEPER_COMPOSED_OBJECTS=1000 CRDKEEPER_PREVIEWED=1000 CRDKEEPER_PROTECT_ROUNDS=90 CRDKEEPER_HELD_OBJECTS=10000 CRDKEEPER_AUTOSCALERS=10000 CRDKEEPER_SCALED_OBJECTS=10000 CRDKEEPER_DEMO=1 CRDKEEPER_FAULT_SECONDS=120 CRDKEEPER_COMPOSING_FAULTS=1 CRDKEEPER_LABELLED_OBJECTS=10000 CRDKEEPER_PROTECTED_OBJECTS=10000 CRDKEEPER_PROTECTED_DEFINITIONS=2000 CRDKEEPER_SECRETS=10000 CRDKEEPER_RETIRED_OBJECTS=10000 CRDKEEPER_CHANGE_OBJECTS=10000 CRDKEEPER_CHANGE_KILLS=50 CRDKEEPER_CHANGE_ROTATION=1 CRDKEEPER_CONCERNS=20 $(BIN)/pytest --timeout 1800
 
 # Those that take schemas or rules from published CRDs if there are any, besides their own.
 CORPUS_TESTS := $(addprefix tests/,unit/core/lint/test_noise.py unit/core/conversion/test_proposals.py \
@@ -143,8 +148,10 @@ nodes: controlplane ## Build containerd, kubelet and the rest of a node (once, a
 e2e: nodes ## Run the tests of what is deployed: pods on real nodes (as root)
 	$(BIN)/pytest tests/node -rs
 
+# Not as a prerequisite: make would start e2e only after everything else.
 .PHONY: check-nodes
-check-nodes: image-check ## image-check, then e2e: for runs with --jobs, as both build the image in one place
+check-nodes: ## image-check, then e2e: for runs with --jobs, as both build the image in one place
+	$(MAKE) image-check
 	$(MAKE) e2e
 
 NODE ?=
@@ -187,6 +194,12 @@ bench-pace: controlplane ## Compare fixed numbers of requests in flight with the
 bench-overhead: controlplane ## Show what a migration costs the API server beside the patches, part by part
 	$(BIN)/python -m tests.benchmark.overhead --rounds $(ROUNDS)
 
+COUNTED ?= 1000000
+
+.PHONY: bench-census
+bench-census: controlplane ## Count a million objects within the budget of requests, with an operator that is killed on the way
+	$(BIN)/python -m tests.benchmark.census --objects $(COUNTED)
+
 SHARED ?= 3000
 
 .PHONY: bench-shards
@@ -207,10 +220,11 @@ bench-rehearsal: controlplane ## Measure how long crdkeeper rehearse takes, by t
 	$(BIN)/python -m tests.benchmark.rehearsal --rounds $(ROUNDS) -- --shadow always
 
 DEFINITIONS ?= 2000
+FIELDS ?= 150
 
 .PHONY: bench-reports
 bench-reports: controlplane ## Measure the reports on many CRDs: time to ready, memory, from a change to its report, a storm of changes
-	$(BIN)/python -m tests.benchmark.reports --definitions $(DEFINITIONS)
+	$(BIN)/python -m tests.benchmark.reports --definitions $(DEFINITIONS) --fields $(FIELDS) $(if $(STARTS),--starts)
 
 INSTANCES ?= 1000
 PARTS ?= 4

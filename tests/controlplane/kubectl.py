@@ -5,8 +5,8 @@ import subprocess
 import time
 from pathlib import Path
 
-_ESTABLISHED_SECONDS = 60.0
-_OPENAPI_SECONDS = 60.0
+_ESTABLISHED_SECONDS = 120.0
+_OPENAPI_SECONDS = 120.0
 _NO_OPENAPI = "error validating data: the server is currently unable to handle the request"
 
 

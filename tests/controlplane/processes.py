@@ -12,7 +12,7 @@ from tests.controlplane.pids import ProcessId
 
 LAUNCH = Path(__file__).with_name("launch.py")
 GRACE = 5.0
-READY_TIMEOUT = 60.0
+READY_TIMEOUT = 120.0
 
 
 class ProcessFailed(RuntimeError):

@@ -20,7 +20,7 @@ from tests.node.node import Node
 
 SCHEDULER = "system:kube-scheduler"
 DNS = "crdkeeper-test-dns"
-READY_SECONDS = 90
+READY_SECONDS = 180
 _API_SERVER = "10.0.0.1"  # its Service, the first address of their range
 
 DNS_RIGHTS = """
