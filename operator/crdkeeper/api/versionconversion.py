@@ -210,6 +210,22 @@ class ConversionVerification(ApiModel):
     completion_time: Time | None = None
 
 
+class ServiceReference(ApiModel):
+    """A Service that serves a webhook."""
+
+    namespace: str
+    name: str
+    path: str = ""
+    port: int = 443
+
+
+class WebhookClientConfig(ApiModel):
+    """How API servers reach a webhook: through a Service, or at a URL."""
+
+    service: ServiceReference | None = None
+    url: str | None = None
+
+
 class VersionConversionStatus(ApiModel):
     """What was verified, and what the webhook serves."""
 
@@ -220,6 +236,9 @@ class VersionConversionStatus(ApiModel):
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     served_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """The generation whose rules were handed to the webhook. 0 if there are none."""
+    client_config: WebhookClientConfig | None = None
+    """How a CRD must name the webhook in spec.conversion.webhook.clientConfig (here without caBundle) to be
+    converted by the rules that are served. Absent if there are none."""
     versions: str = ""
     """The hub and the spokes: `v1 <- v1beta1, v1alpha1`."""
     problems: Annotated[list[RuleProblem], Field(default_factory=list, json_schema_extra=_ATOMIC)]

@@ -139,6 +139,12 @@ class Scene:
         crd = json.loads(self.plane.kubectl("get", "crd", self.name, "-o", "json"))
         return crd["spec"]["conversion"]
 
+    def convert_at(self, **client_config: Any) -> None:
+        """Have the CRD converted by a webhook, whoever that is."""
+        config = dict.fromkeys(("url", "service", "caBundle")) | client_config
+        patch = json.dumps({"spec": {"conversion": {"webhook": {"clientConfig": config}}}})
+        self.plane.kubectl("patch", "crd", self.name, "--type=merge", f"--patch={patch}")
+
     def answers(self, version: str, name: str) -> Any:
         """The spec at that version; None if it cannot be read at present."""
         try:

@@ -63,7 +63,7 @@ def printed(definition: Path, rules: Path) -> str:
         [*command, f"--definition={definition}", f"--rules={rules}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ GROUP = "bad-requests.example.com"
 PATH = f"/convert/crontabs.{GROUP}"
 MAX_BYTES = 16 << 20
 """As by default."""
-SECONDS = 60.0
+SECONDS = 120.0
 REVIEW = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview"}
 REQUEST = {"uid": "7", "desiredAPIVersion": f"{GROUP}/v1alpha1", "objects": []}
 OBJECT = {

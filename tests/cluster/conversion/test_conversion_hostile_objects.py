@@ -42,7 +42,7 @@ SPEC: dict[str, str] = {
     "objects-1100": objects(1100),
     "objects-4000": objects(4000),
     "large": json.dumps({"host": "a", "port": 1, "containers": [{"name": "web", "memory": NOISE}]}),
-    "many": json.dumps({"containers": [{"name": f"c{i}", "memory": "1"} for i in range(8000)]}),
+    "many": json.dumps({"containers": [{"name": f"c{i}", "memory": "1"} for i in range(2000)]}),
     "numbers": '{"free":{"a":123456789012345678901234567890,"b":1e308,"c":-0.0,"d":1E-400},"replicas":1e3}',
     "largest-port": '{"port":9223372036854775807,"host":"a"}',
     "surrogates": r'{"free":{"a":"\ud800","\ud800":"\udc00"},"host":"\ud800\u0000\u2028","port":1}',

@@ -135,7 +135,7 @@ def test_a_webhook_that_cannot_serve_says_so(tmp_path: Path) -> None:
     (tmp_path / "bad.pem").write_text("no certificate")
     files = [f"--{flag}={tmp_path / 'bad.pem'}" for flag in ("tls-cert-file", "tls-private-key-file")]
     command = [sys.executable, "-m", "crdkeeper", "webhook", f"--rules={tmp_path}", *files]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 1
     assert "cannot serve" in ended.stderr
     assert "Traceback" not in ended.stderr

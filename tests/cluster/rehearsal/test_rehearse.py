@@ -115,7 +115,8 @@ async def _a_webhook_that_cannot_be_asked_leaves_it_open(stage: Stage) -> None:
     report = await stage.rehearse(new)
     assert (report["verdict"], report["objects"], report["affected"]) == ("Uncertain", NUMBER, {})
     assert report["doubts"] == [
-        "a webhook converts: what is read at v2 was not rehearsed; give the rules with --rules"
+        "https://example.invalid/convert converts, and what it makes of objects is not known: what is read "
+        "at v2 was not rehearsed; give its rules with --rules"
     ]
 
     spec = {

@@ -127,8 +127,8 @@ def _offline(
             rehearsal = OfflineRehearsal(
                 each,
                 old,
-                conversion=rules.of(name, each),
-                old_conversion=rules.before(name, old) if old is not None else None,
+                conversion=rules.new.compiled(name, each),
+                old_conversion=rules.old.compiled(name, old) if old is not None else None,
                 allowance=allowance,
             )
         except UnreadableDefinition as error:

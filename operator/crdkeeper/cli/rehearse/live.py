@@ -14,13 +14,12 @@ from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convert.rules import BadInput
 from crdkeeper.cli.input.options import DEFAULT_NAMESPACE
-from crdkeeper.cli.rehearse.objects import RulePair
-from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cli.rehearse.objects import RulePair, WebhookRules
 from crdkeeper.cluster.resources.versionconversions import read_bundle, read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
-from crdkeeper.core.conversion.target import webhook_namespace
+from crdkeeper.core.conversion.target import WebhookAddress, described, serving_address
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.operations.rehearsal.proof import ShadowUse
 from crdkeeper.operations.rehearsal.run import CannotRehearse, Conversions, rehearse
@@ -28,6 +27,7 @@ from crdkeeper.operations.rehearsal.shadow import ShadowFailed, remove_left_shad
 from crdkeeper.operations.rights import TO_ADD, NotPermitted
 
 _AT_ONCE = 8
+_CLUSTER = "the cluster's VersionConversion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ async def rehearse_all(
         name = manifest["metadata"]["name"]
         async with limit:
             try:
-                conversions = _conversions(name, rules.completed(name, await _serving(client, name)))
+                serving, remark = await _serving(client, name)
+                conversions = _conversions(name, rules.completed(name, serving), remark)
                 return await rehearse(client, manifest, conversions, progress, use)
             except BadInput as error:
                 return error
@@ -81,36 +82,45 @@ async def rehearse_all(
     )
 
 
-async def _serving(client: Client, name: str) -> VersionConversionSpec | None:
-    """The rules that convert a CRD at present; None if there are none, or none that may be read.
+async def _serving(client: Client, name: str) -> tuple[WebhookRules, str]:
+    """The rules that are served for a CRD, and why they may not be those of its webhook.
 
-    Newer rules that failed a step do not serve: then only the webhook's bundle has those that do. Raises
-    BadInput if that cannot be read.
+    Newer rules that failed a step do not serve: then only the webhook's bundle has those that do.
     """
     try:
         found = await read_conversion(client, name)
     except ApiError as error:
-        if error.code == 403:
-            return None
-        raise
-    served = ((found or {}).get("status") or {}).get("servedGeneration")
+        if error.code != 403:
+            raise
+        return WebhookRules(), f"the VersionConversion cannot be read: {error}"
+    status = (found or {}).get("status") or {}
+    served = status.get("servedGeneration")
     if found is None or not served:
-        return None
+        return WebhookRules(), ""
+    address = serving_address(found)
+    if address == WebhookAddress():
+        return WebhookRules(), (
+            "the VersionConversion does not say by which webhook its rules are served: the operator or crds/ "
+            "are of an older release"
+        )
+    webhook = described(address.client_config(name))
+    elsewhere = f"those of the VersionConversion are served by {webhook}"
     if served == found["metadata"]["generation"]:
         with suppress(ValidationError):
-            return VersionConversionSpec.model_validate(found["spec"])
-    namespace = webhook_namespace(await get_definition_object(client, name) or {}) or DEFAULT_NAMESPACE
+            spec = VersionConversionSpec.model_validate(found["spec"])
+            return WebhookRules(spec, _CLUSTER, address), elsewhere
+    namespace = address.namespace or DEFAULT_NAMESPACE
     try:
         content = await read_bundle(client, namespace, name)
         if content is None:
             raise BadBundle("it is not there")
-        return unpacked(content).spec
+        return WebhookRules(unpacked(content).spec, _CLUSTER, address), elsewhere
     except (ApiError, BadBundle) as error:
-        raise BadInput(
-            f"{name}: its newest rules are not served, and the served rules cannot be read from the "
-            f"ConfigMap {namespace}/{name}: {error}"
-        ) from None
+        return WebhookRules(), (
+            f"the newest rules of the VersionConversion are not served, and those that {webhook} serves "
+            f"cannot be read from the ConfigMap {namespace}/{name}: {error}"
+        )
 
 
-def _conversions(name: str, rules: RulePair) -> Conversions:
-    return Conversions(partial(rules.before, name), partial(rules.of, name))
+def _conversions(name: str, rules: RulePair, remark: str) -> Conversions:
+    return Conversions(partial(rules.old.compiled, name), partial(rules.new.compiled, name), remark)

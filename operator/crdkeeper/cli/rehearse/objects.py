@@ -1,7 +1,7 @@
 """The input of `crdkeeper rehearse`: new CRDs, conversion rules, and objects from files."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,8 +13,7 @@ from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
 from crdkeeper.cli.diff.definitions import Side, name_of, read_files
 from crdkeeper.cli.input.files import SUFFIXES, warn_of_old_manifests
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-
-_CLUSTER = "the cluster's VersionConversion"
+from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, holder
 
 
 def read_definitions(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -67,54 +66,54 @@ def _files(name: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookRules:
+    """The rules by which a webhook converts a CRD."""
+
+    spec: VersionConversionSpec | None = None
+    """None if there are none."""
+    place: str = ""
+    """Where they are from: a file, or the cluster."""
+    address: WebhookAddress | None = None
+    """Where they are served. None if they are taken for those of the CRD's webhook, whatever that is."""
+
+    def are_of(self, name: str) -> bool:
+        """Whether they are for the CRD of that name."""
+        return self.spec is not None and str(self.spec.resource) == name
+
+    def compiled(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
+        """The conversion of this CRD; None if these rules do not convert it. Raises BadInput."""
+        if self.spec is None or not self.are_of(name):
+            return None
+        if self.address is not None and holder(document, self.address) is not ConversionOwner.OURS:
+            return None
+        made = compile_conversion(self.spec, schemas_of(document))
+        if isinstance(made, Conversion):
+            return made
+        raise BadInput(*(f"{self.place}: {each}" for each in made))
+
+
+@dataclass(frozen=True, slots=True)
 class RulePair:
     """The given rules, for the new CRD and for the current one."""
 
-    new: VersionConversionSpec | None
-    old: VersionConversionSpec | None
-    files: tuple[str, str]
-    """The files from which they were read."""
+    new: WebhookRules
+    old: WebhookRules
 
     @classmethod
     def read(cls, new: str | None, old: str | None, definitions: Sequence[Mapping[str, Any]]) -> Self:
         """Read both. Raises BadInput, also if they belong to none of the CRDs."""
         names = {each["metadata"]["name"] for each in definitions}
-        specs = []
-        for file in (new, old):
-            spec = read_rules(file).spec if file is not None else None
-            if spec is not None and str(spec.resource) not in names:
-                raise BadInput(
-                    f"{file}: spec.resource: {spec.resource} is none of {', '.join(sorted(names))}"
-                )
-            specs.append(spec)
-        return cls(specs[0], specs[1], (new or "", old or ""))
+        return cls(_given(new, names), _given(old, names))
 
-    def completed(self, name: str, serving: VersionConversionSpec | None) -> Self:
-        """These rules, and for a CRD without rules in files those that convert it in the cluster."""
-        new, old = (
-            each if each is not None and str(each.resource) == name else None for each in (self.new, self.old)
-        )
-        files = (
-            self.files[0] if new is not None else _CLUSTER,
-            self.files[1] if old is not None else _CLUSTER,
-        )
-        return replace(self, new=new or serving, old=old or serving, files=files)
-
-    def of(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
-        """The conversion of the new CRD; None if there are no rules for it. Raises BadInput."""
-        return _compiled(self.new, self.files[0], name, document)
-
-    def before(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
-        """The conversion of the current CRD. Raises BadInput."""
-        return _compiled(self.old, self.files[1], name, document)
+    def completed(self, name: str, serving: WebhookRules) -> Self:
+        """These rules, and for a CRD without rules in files those that are served in the cluster."""
+        return type(self)(*(each if each.are_of(name) else serving for each in (self.new, self.old)))
 
 
-def _compiled(
-    spec: VersionConversionSpec | None, file: str, name: str, document: Mapping[str, Any]
-) -> Conversion | None:
-    if spec is None or str(spec.resource) != name:
-        return None
-    made = compile_conversion(spec, schemas_of(document))
-    if isinstance(made, Conversion):
-        return made
-    raise BadInput(*(f"{file}: {each}" for each in made))
+def _given(file: str | None, names: Collection[str]) -> WebhookRules:
+    if file is None:
+        return WebhookRules()
+    spec = read_rules(file).spec
+    if str(spec.resource) not in names:
+        raise BadInput(f"{file}: spec.resource: {spec.resource} is none of {', '.join(sorted(names))}")
+    return WebhookRules(spec, file)

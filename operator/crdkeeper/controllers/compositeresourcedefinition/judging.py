@@ -17,6 +17,7 @@ from crdkeeper.core.composer.update import Rest, Update, UpdateFacts, judge, res
 from crdkeeper.core.composer.updaterefusal import held_versions, needs_rehearsal
 from crdkeeper.core.composition.acceptance import Acceptance, accept
 from crdkeeper.core.conversion.nesting import dumps, loads
+from crdkeeper.core.conversion.target import serving_address
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.operations.rehearsal.prediction import predict
@@ -125,7 +126,7 @@ def _unpacked(packed: bytes | None) -> dict[str, Any] | None:
 
 
 def _revision(found: Mapping[str, Any] | None) -> Key:
-    """What changes with everything that a judgement depends on, and not with a status."""
+    """What changes with all that a judgement depends on but statuses: see `_stored` and `_serves`."""
     if found is None:
         return ()
     metadata = found["metadata"]
@@ -138,5 +139,8 @@ def _stored(live: Mapping[str, Any] | None) -> Key:
     return tuple((live.get("status") or {}).get("storedVersions") or ()), is_served(live)
 
 
-def _serves(conversion: Mapping[str, Any] | None) -> bool:
-    return bool(((conversion or {}).get("status") or {}).get("servedGeneration"))
+def _serves(conversion: Mapping[str, Any] | None) -> Key:
+    """Of the status, whether rules are served, and where: the operator may move without a new generation."""
+    if conversion is None:
+        return ()
+    return bool((conversion.get("status") or {}).get("servedGeneration")), serving_address(conversion)

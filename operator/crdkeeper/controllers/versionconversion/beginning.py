@@ -1,16 +1,15 @@
 """Starts what VersionConversions need once one exists or existed, which saves other clusters 10 MiB.
 
-The webhook's certificate is also for changes of CRDs, so that a DefinitionPolicy may be the first to need it.
+The webhook's certificate is also for changes and deletions of CRDs, so that a DefinitionPolicy may be the
+first to need it.
 """
 
 import asyncio
 import logging
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.cluster.resources.versionconversions import bundle_names
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.context import Context
-from crdkeeper.core.policy.selection import guarding
 
 _log = logging.getLogger(__name__)
 
@@ -24,11 +23,12 @@ async def run_conversions(context: Context) -> None:
         if (
             kind == "conversions"
             or (kind == "definitions" and state.is_converted(name, address))
-            or (kind == DefinitionPolicy.plural and guarding(state.of(DefinitionPolicy).values()))
+            or state.trust.wanted
         ):
             wanted.set()
 
     state.listen(saw)
+    saw("trust", "")
     left = await _bundles(client, namespace)
     if not left:
         await wanted.wait()

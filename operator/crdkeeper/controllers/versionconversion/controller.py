@@ -17,6 +17,7 @@ from crdkeeper.api.versionconversion import (
     ConversionVerification,
     RuleProblem,
     VersionConversionStatus,
+    WebhookClientConfig,
 )
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
@@ -329,8 +330,12 @@ class VersionConversions:
         return seen is None or seen.terminating
 
     async def _put_use(self, standing: StatusDraft) -> None:
-        """Report whether the conversion is needed; have the CRD trust the webhook's current certificates."""
-        crd = await get_definition_object(self._client, standing.owner.metadata.name)
+        """Report by whom and whether it is used; have the CRD trust the webhook's current certificates."""
+        name, status = standing.owner.metadata.name, standing.owner.status
+        if status.served_generation:
+            # Told by whoever serves, not by the CRD, which may name any webhook.
+            status.client_config = WebhookClientConfig.model_validate(self._address.client_config(name))
+        crd = await get_definition_object(self._client, name)
         held = ConversionOwner.NOBODY if crd is None else holder(crd, self._address)
         definition = None if crd is None else definition_facts(crd)
         objects = None

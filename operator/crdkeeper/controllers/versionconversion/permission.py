@@ -10,6 +10,7 @@ from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.conversion.standing import StepResult
+from crdkeeper.operations.rights import DEFINITIONS
 
 LABEL = f"rbac.{GROUP}/aggregate-to-converter"
 
@@ -19,9 +20,7 @@ async def permitted(client: Client, owner: VersionConversion) -> StepResult:
     if owner.spec.mode == "Plan":
         return StepResult("True", "PlanOnly", "A plan changes nothing.")
     name = owner.metadata.name
-    missing = await missing_rights(
-        client, [Right("patch", "apiextensions.k8s.io", "customresourcedefinitions", name=name)]
-    )
+    missing = await missing_rights(client, [Right("patch", *DEFINITIONS, name=name)])
     if not missing:
         return StepResult("True", "Permitted", f"The operator may convert {name}.")
     return StepResult(

@@ -6,13 +6,12 @@ operator verifies them anew; as long as they do not fit the changed schemas, the
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-
-_PATH: Final = "/convert/"
+from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, holder
 
 Json = Mapping[str, Any]
 
@@ -27,27 +26,22 @@ class ServedRules:
     """Why the rules do not fit the changed CRD; empty if they do."""
 
 
-def rules_around(bundle: bytes, old: Json, new: Json) -> ServedRules:
-    """The conversions by the bundle that is served for a CRD. Raises BadBundle and UnreadableDefinition."""
-    if not any(map(_is_converted, (old, new))):
+def rules_around(bundle: bytes, address: WebhookAddress, old: Json, new: Json) -> ServedRules:
+    """The conversions by the bundle that the webhook at that address serves for a CRD.
+
+    Raises BadBundle and UnreadableDefinition.
+    """
+    converted_before, converted_after = (holder(each, address) is ConversionOwner.OURS for each in (old, new))
+    if not (converted_before or converted_after):
         return ServedRules()
     spec, schemas = unpacked(bundle)
     served = compile_conversion(spec, schemas)
     if not isinstance(served, Conversion):
         raise BadBundle("; ".join(map(str, served)))
-    before = served if _is_converted(old) else None
-    if not _is_converted(new):
+    before = served if converted_before else None
+    if not converted_after:
         return ServedRules(before)
     after = compile_conversion(spec, schemas_of(new))
     if isinstance(after, Conversion):
         return ServedRules(before, after)
     return ServedRules(before, served, str(after[0]))
-
-
-def _is_converted(crd: Json) -> bool:
-    """Whether the CRD has our path, for whose name this process serves rules."""
-    conversion = crd["spec"].get("conversion") or {}
-    config = (conversion.get("webhook") or {}).get("clientConfig") or {}
-    path = (config.get("service") or {}).get("path") or config.get("url") or ""
-    ours = f"{_PATH}{crd['metadata']['name']}"
-    return conversion.get("strategy") == "Webhook" and path.endswith(ours)

@@ -150,8 +150,8 @@ CONVERSION_MISSING = _accepted(
 CONVERSION_INCOMPLETE = _accepted(
     "False",
     "ConversionIncomplete",
-    "The VersionConversion does not convert between the versions of the definition.",
-    "Change its rules as the message says.",
+    "The VersionConversion does not convert between the versions of the definition, as far as is known.",
+    "Change its rules, or what else the message names.",
 )
 CONVERSION_PENDING = _accepted(
     "Unknown",

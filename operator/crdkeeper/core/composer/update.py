@@ -26,6 +26,7 @@ from crdkeeper.core.composer.composedversions import RevisionUse
 from crdkeeper.core.composition.acceptance import Acceptance, with_server_errors
 from crdkeeper.core.conversion.likeness import in_yaml
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, holder, serving_address
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.core.rehearsal.update import applied
 
@@ -36,6 +37,10 @@ _OF_VERSIONS: Final = frozenset(
 )
 """Which versions may go is decided by how they are used, see `updaterefusal`."""
 _MOVES: Final = frozenset((kinds.STORAGE_VERSION, kinds.STORAGE_VERSION_NEW))
+_UNTOLD: Final = (
+    "status.clientConfig does not say by which webhook its rules are served, so they do not count: the "
+    "operator or crds/ are of an older release; apply crds/ again and upgrade the operator"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +196,6 @@ def resting(facts: UpdateFacts, rest: Rest) -> UpdateFacts:
     return replace(facts, update=update, rest=rest)
 
 
-def strategy_of(crd: Mapping[str, Any] | None) -> str:
-    """How a CRD converts: None or Webhook."""
-    return str((((crd or {}).get("spec") or {}).get("conversion") or {}).get("strategy") or "None")
-
-
 def converts(conversion: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     """Whether the VersionConversion, in its present state, converts the CRD in its present state."""
     try:
@@ -204,7 +204,7 @@ def converts(conversion: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
         return False
     status = found.status
     return (
-        strategy_of(live) == "Webhook"
+        holder(live, serving_address(conversion)) is ConversionOwner.OURS
         and status.observed_generation == status.served_generation == found.metadata.generation
         and status.definition_generation == live["metadata"].get("generation")
         and any(each.type == READY and each.status == "True" for each in status.conditions)
@@ -229,8 +229,16 @@ def _rules(
     """The rules; without any effect if another webhook converts, or if they are not needed."""
     if conversion is None:
         return Rules()
-    serve = strategy_of(live) == "Webhook" and bool((conversion.get("status") or {}).get("servedGeneration"))
-    if not serve and not needed:
+    serve = False
+    untold: tuple[str, ...] = ()
+    if live is not None and (conversion.get("status") or {}).get("servedGeneration"):
+        address = serving_address(conversion)
+        owner = holder(live, address)
+        if owner is ConversionOwner.OTHER and address == WebhookAddress():
+            # If it is ours after all, a new version must not be served before the rules convert it.
+            untold = (_UNTOLD,)
+        serve = owner is ConversionOwner.OURS
+    if not serve and not needed and not untold:
         return Rules(True)
     try:
         spec = VersionConversionSpec.model_validate(conversion.get("spec"))
@@ -242,7 +250,7 @@ def _rules(
     before = _compiled(spec, live) if live is not None and serve else None
     return Rules(
         True,
-        made if isinstance(made, list) else (),
+        untold or (made if isinstance(made, list) else ()),
         before if isinstance(before, Conversion) else None,
         made if isinstance(made, Conversion) else None,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
@@ -24,13 +24,25 @@ class ConversionOwner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookAddress:
-    """Where API servers reach our webhook: a Service, or a URL for one outside the cluster."""
+    """Where API servers reach our webhook: a Service, or a URL for one outside the cluster.
+
+    Without either, nowhere.
+    """
 
     namespace: str = ""
     service: str = ""
     port: int = 443
     url: str = ""
     """`https://host:port`, without a path; replaces the Service."""
+
+    @classmethod
+    def of(cls, client_config: Mapping[str, Any], path: str) -> Self:
+        """The address that a clientConfig names for this path; nowhere if it names none, or half of one."""
+        service = client_config.get("service")
+        if service is not None:
+            namespace, name = service.get("namespace"), service.get("name")
+            return cls(namespace, name, service.get("port", 443)) if namespace and name else cls()
+        return cls(url=(client_config.get("url") or "").removesuffix(path))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,7 +58,7 @@ class WebhookAddress:
 
     def client_config(self, definition: str) -> dict[str, Any]:
         """clientConfig for a CRD, without a caBundle."""
-        return self.at(f"/convert/{definition}")
+        return self.at(conversion_path(definition))
 
     def at(self, path: str) -> dict[str, Any]:
         """clientConfig for a path, without a caBundle."""
@@ -72,6 +84,18 @@ class WebhookAddress:
 
     def __str__(self) -> str:
         return self.url or f"Service {self.namespace}/{self.service}"
+
+
+def conversion_path(definition: str) -> str:
+    """Where our webhook converts the objects of a CRD."""
+    return f"/convert/{definition}"
+
+
+def serving_address(conversion: Mapping[str, Any]) -> WebhookAddress:
+    """Where a VersionConversion says that its rules are served; nowhere if it does not say it."""
+    # Nothing in the schema of a status is required.
+    config = (conversion.get("status") or {}).get("clientConfig") or {}
+    return WebhookAddress.of(config, conversion_path(conversion["metadata"]["name"]))
 
 
 def wanted_conversion(address: WebhookAddress, definition: str, bundle: str) -> dict[str, Any]:
@@ -117,15 +141,16 @@ def trusts(crd: Mapping[str, Any], bundle: str) -> bool:
 
 def describe(crd: Mapping[str, Any]) -> str:
     """Describe the webhook of a CRD."""
-    config = _client_config(crd)
-    service = config.get("service") or {}
-    return str(config.get("url") or f"Service {service.get('namespace')}/{service.get('name')}")
+    return described(_client_config(crd))
 
 
-def webhook_namespace(crd: Mapping[str, Any]) -> str:
-    """The namespace of the Service that converts a CRD; empty if there is none."""
-    service = _client_config(crd).get("service") or {}
-    return str(service.get("namespace") or "")
+def described(client_config: Mapping[str, Any]) -> str:
+    """A webhook in words, with all by which it is told from others."""
+    service = client_config.get("service")
+    if service is None:
+        return str(client_config.get("url") or "a webhook")
+    port, path = service.get("port", 443), service.get("path") or ""
+    return f"Service {service.get('namespace')}/{service.get('name')}:{port}{path}"
 
 
 def _client_config(crd: Mapping[str, Any]) -> Mapping[str, Any]:

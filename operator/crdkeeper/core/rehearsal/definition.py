@@ -15,6 +15,7 @@ from crdkeeper.apiserver.objects.jsonvalue import stored
 from crdkeeper.apiserver.objects.objectschema import Admitted, CannotCompile, ObjectSchema
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.target import describe
 
 NONE, WEBHOOK = "None", "Webhook"
 
@@ -54,6 +55,8 @@ class CompiledDefinition:
     versions: Mapping[str, CompiledVersion]
     conversion: Conversion | None = None
     """The rules by which a webhook converts."""
+    webhook: str = ""
+    """The webhook that the CRD names, in words; empty if it names none."""
 
     @property
     def storage(self) -> str:
@@ -142,6 +145,7 @@ def compile_definition(
     if sum(each.storage for each in versions.values()) != 1:
         raise UnreadableDefinition("spec.versions: exactly one must be the storage version")
     strategy = (spec.get("conversion") or {}).get("strategy") or NONE
+    webhook = describe(document) if strategy == WEBHOOK else ""
     if conversion is not None:
         strategy = WEBHOOK
     return CompiledDefinition(
@@ -153,6 +157,7 @@ def compile_definition(
         strategy=strategy,
         versions=versions,
         conversion=conversion,
+        webhook=webhook,
     )
 
 

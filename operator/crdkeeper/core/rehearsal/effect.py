@@ -33,6 +33,11 @@ class EffectKind(Enum):
         """Whether something is lost or rejected."""
         return self not in (EffectKind.DEFAULTED, EffectKind.INDETERMINATE)
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether a write of the object is refused, now or once something changes."""
+        return self in (EffectKind.WRITE_REFUSED, EffectKind.REFUSED, EffectKind.STATUS_REFUSED)
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:

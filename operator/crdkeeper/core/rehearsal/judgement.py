@@ -347,9 +347,19 @@ def _keys(effects: Iterable[Effect]) -> set[tuple[EffectKind, str, str, str]]:
 
 
 def new_effects(obj: Json, then: Judge, today: Judge) -> list[Effect]:
-    """The effects on an object that the present CRD does not have: `today` compares that CRD with itself."""
+    """The effects on an object that the present CRD does not have: `today` compares that CRD with itself.
+
+    A field that is refused already, for whatever reason, is not refused anew.
+    """
     found = then.predict(obj).effects
     if not any(each.kind.is_harm or each.kind is EffectKind.INDETERMINATE for each in found):
         return found
-    known = _keys(today.predict(obj).effects)
-    return [each for each in found if (*each.key, each.version) not in known]
+    effects = today.predict(obj).effects
+    known, refused = _keys(effects), {_refused(each) for each in effects if each.kind.is_refusal}
+    return [
+        each for each in found if (*each.key, each.version) not in known and _refused(each) not in refused
+    ]
+
+
+def _refused(effect: Effect) -> tuple[EffectKind, str, str]:
+    return effect.kind, effect.exact, effect.version

@@ -11,7 +11,13 @@ from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import compile_definition, version_of
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
-from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_apply, note_unserved
+from crdkeeper.core.rehearsal.report import (
+    RehearsalReport,
+    doubts,
+    note_apply,
+    note_conversion,
+    note_unserved,
+)
 from crdkeeper.core.rehearsal.update import applied
 
 Json = Any
@@ -68,14 +74,16 @@ class OfflineRehearsal:
         report, judge = self.report, self._judge
         if judge is None:
             return report
+        stored_in = sorted(self._seen & judge.new.versions.keys())
         report.doubts = [
             *(f"{each.path}: left to the API server: {each.reason}" for each in self._unchecked),
-            *doubts(None, judge.new, sorted(self._seen & judge.new.versions.keys())),
+            *doubts(None, judge.new, stored_in),
         ]
         if others:
             report.notes.append(f"{others} of the objects are of another kind")
         if judge.old is not None:
             note_unserved(report, judge.old, judge.new)
+            note_conversion(report, judge.old, judge.new, stored_in)
         note_apply(report)
         return report
 

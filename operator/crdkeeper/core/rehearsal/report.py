@@ -70,18 +70,41 @@ def note_apply(report: RehearsalReport) -> None:
         report.notes.append(APPLY_REMEDY.replace("PLURAL.GROUP", report.name))
 
 
-def doubts(old: CompiledDefinition | None, new: CompiledDefinition, stored_in: Sequence[str]) -> list[str]:
-    """What cannot be predicted for any object, because of the CRDs. `stored_in` are the stored versions."""
+def note_conversion(
+    report: RehearsalReport, old: CompiledDefinition, new: CompiledDefinition, stored_in: Sequence[str]
+) -> None:
+    """Add at which versions nobody can say whether fields are converted differently than before."""
+    known = [each for each in new.served if each in old.served and _is_known(new, each, stored_in)]
+    before = [each for each in known if not _is_known(old, each, stored_in)]
+    if before:
+        report.notes.append(
+            f"{old.webhook} converts today, and what it makes of objects is not known: whether fields are "
+            f"converted differently at {', '.join(before)} was not rehearsed; give its rules with --old-rules"
+        )
+
+
+def _is_known(definition: CompiledDefinition, version: str, stored_in: Sequence[str]) -> bool:
+    """Whether the result of converting to a version is known."""
+    return all(definition.converts(source, version) for source in stored_in)
+
+
+def doubts(
+    old: CompiledDefinition | None, new: CompiledDefinition, stored_in: Sequence[str], remark: str = ""
+) -> list[str]:
+    """What cannot be predicted for any object, because of the CRDs. `stored_in` are the stored versions.
+
+    The `remark` says why there are no rules of the new CRD's webhook.
+    """
     found = [
         f"the schema of {each.name} cannot be judged here: {each.problem}"
         for each in new.versions.values()
         if each.schema is None
     ]
-    away = [each for each in new.versions if not all(new.converts(source, each) for source in stored_in)]
+    away = [each for each in new.versions if not _is_known(new, each, stored_in)]
     if away:
         found.append(
-            f"a webhook converts: what is read at {', '.join(away)} was not rehearsed; "
-            "give the rules with --rules"
+            f"{new.webhook} converts, and what it makes of objects is not known: what is read at "
+            f"{', '.join(away)} was not rehearsed; give its rules with --rules{remark and f' ({remark})'}"
         )
     if old is not None:
         hidden = [each for each in stored_in if each not in old.served]

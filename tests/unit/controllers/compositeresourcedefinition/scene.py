@@ -2,6 +2,7 @@
 
 It does what the composer relies on: preconditions, finalizers, and CRDs that take their objects with them.
 """
+# Long because it is one API server: its requests act on the same objects.
 
 import asyncio
 import copy
@@ -71,6 +72,7 @@ class Server:
     """The bytes of the largest list of composites that was read to its end."""
     compositions: "asyncio.Queue[Json]" = field(default_factory=asyncio.Queue)
     """Those that somebody has just created."""
+    hung_lists: dict[str, tuple[str, float]] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def now(self) -> datetime:
@@ -86,15 +88,15 @@ class Server:
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
-        once: bool = False,
         most: int | None = None,
+        **__: Any,
     ) -> Json:
         """Like `Client.request`."""
         (self.dry_runs if "dryRun" in (body or ()) else self.requests).append((method, path))
         path, _, query = path.partition("?")
         if "/events.k8s.io/" in path and body is not None:
             self.events.append(body["reason"])
-        await self.before(method, path)
+        await (self._fill_cache(path) if "fieldSelector" in query else self.before(method, path))
         answer = copy.deepcopy(self._answer(method, path, parse_qs(query), copy.deepcopy(body or {})))
         await self.after(method, path)
         if accept == METADATA_ONLY_LIST:
@@ -123,6 +125,14 @@ class Server:
                     found = {"metadata": {"name": name, "resourceVersion": "2"}}
                     yield orjson.dumps({"type": type_, "object": found})
             known = now
+
+    async def _fill_cache(self, path: str) -> None:
+        """Refuse a list that only the cache serves, if any other would hang."""
+        try:
+            async with asyncio.timeout(0.1):
+                await self.before("GET", path)
+        except TimeoutError:
+            raise ApiError(429, {"message": "storage is (re)initializing"}) from None
 
     def _names(self) -> set[str]:
         return {each["metadata"]["name"] for each in self.composites()}

@@ -13,14 +13,15 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition import judging
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
-from crdkeeper.core.composer.update import Rehearsed, UpdateFacts
+from crdkeeper.core.composer.update import Rehearsed, Rules, UpdateFacts
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.conversion.nesting import dumps, loads
+from crdkeeper.core.conversion.target import WebhookAddress, wanted_conversion
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.operations.rehearsal.prediction import predict
 from tests.unit.controllers.fakeapi import FakeApi
 from tests.unit.core.composer.test_plan import OURS, TIGHTER, crd
-from tests.unit.core.composition.documents import document, schema, version
+from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
 NAME = "databases.platform.example.com"
@@ -78,6 +79,40 @@ async def test_each_change_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> No
     await scene.judge(changed, crd())
     assert judged == [3, 4]
     assert scene.rehearsed.empty()
+
+
+async def test_a_change_is_judged_again_once_it_is_known_where_the_rules_are_served() -> None:
+    """The operator says it in the status, which is no new generation."""
+    scene, here = Scene(), WebhookAddress("crdkeeper-system", "crdkeeper-webhook")
+    resource = {"group": "platform.example.com", "resource": "databases"}
+    status: Json = {"servedGeneration": 1}
+    scene.api.objects[CONVERSION] = {
+        "apiVersion": "crdkeeper.dev/v1alpha1",
+        "kind": "VersionConversion",
+        "metadata": {"name": NAME, "uid": "3", "generation": 1},
+        "spec": {"resource": resource, "hub": "v1", "spokes": [{"version": "v2"}]},
+        "status": status,
+    }
+    tight = schema(
+        {**SPEC, "properties": {**SPEC["properties"], "replicas": {"type": "integer", "maximum": 9}}}
+    )
+    before, after = (
+        document(version(of=each), version("v2", each, referenceable=False), metadata=OURS)
+        for each in (None, tight)
+    )
+    live = crd(before)
+    live["spec"]["conversion"] = wanted_conversion(here, NAME, "PEM")
+
+    async def rules() -> Rules:
+        return (await scene.judge(after, live, composites=0)).update.rules
+
+    assert (await rules()).errors
+    status["clientConfig"] = WebhookAddress("former", "crdkeeper-webhook").client_config(NAME)
+    assert await rules() == Rules(exist=True)
+    status["clientConfig"] = here.client_config(NAME)
+    found = await rules()
+    assert found.before is not None
+    assert found.after is not None
 
 
 async def test_a_new_change_ends_the_rehearsal_of_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:

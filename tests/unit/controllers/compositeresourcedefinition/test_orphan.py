@@ -206,3 +206,31 @@ def test_composites_that_may_not_be_listed_any_more_are_not_left_held() -> None:
         assert composite["metadata"]["finalizers"] == []
 
     play(people, begin=with_policy("Orphan", 1, finalizers=[FINALIZER]))
+
+
+def test_composites_are_not_listed_while_a_list_would_hang() -> None:
+    async def people(server: Server) -> None:
+        async def hang(method: str, path: str) -> None:
+            if path == ALL:
+                await asyncio.sleep(75.0)
+                raise Unreachable("no answer")
+
+        async def mended(_: str, __: str) -> None:
+            """No fault."""
+
+        server.before = hang
+        since = len(server.requests)
+        server.delete()
+        await asyncio.sleep(200.0)
+        # All that may be of use, and the first one alone.
+        lists = [path for _, path in server.requests[since:] if path.startswith(f"{ALL}?")]
+        assert [each for each in lists if each.endswith(("=1", "=500"))] == [
+            f"{ALL}?limit=500",
+            f"{ALL}?limit=1",
+        ]
+        assert "no answer within 10 seconds" in server.condition("Established")[2]
+        server.before = mended
+        await rest()
+        assert PATH not in server.objects
+
+    play(people, begin=with_policy("Orphan", 1))

@@ -23,6 +23,7 @@ class Api:
         self.events: asyncio.Queue[Json] = asyncio.Queue()
         self.lists = self.open = 0
         self.begun: list[str] = []
+        self.hung_lists: dict[str, tuple[str, float]] = {}
         self.refusal: dict[str, Exception] = {}
         """Of each request `list` or `watch`."""
 

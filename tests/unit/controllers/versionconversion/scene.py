@@ -97,6 +97,7 @@ class Plane(FakeApi):
         content_type: str = "application/json",
         accept: str = "application/json",
         most: int | None = None,
+        lean: bool = False,
     ) -> dict[str, Any]:
         plain = path.partition("?")[0]
         self.answers(method, plain)

@@ -1,59 +1,41 @@
 """What a change does to objects that a VersionConversion's rules convert."""
 
-import copy
 from typing import Any
 
 import pytest
 
-from crdkeeper.api.versionconversion import VersionConversionSpec
-from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.changes.examination import Examination
 from crdkeeper.core.changes.guarding import GuardingPolicy
 from crdkeeper.core.changes.telling import harms, refusal_of, warnings_of
-from crdkeeper.core.conversion.bundle import packed
-from tests.unit.core.changes.builders import GROUP, NAME, Json, change, definition, widget
+from crdkeeper.core.conversion.target import WebhookAddress
+from tests.unit.core.changes.builders import (
+    ADDRESS,
+    DROPPED,
+    MOVED,
+    NAME,
+    OURS,
+    STRING,
+    V1,
+    V2,
+    Json,
+    bundle,
+    change,
+    converted,
+    widget,
+)
 
 DENY = GuardingPolicy("p", denies=True, allowed="")
-STRING: Json = {"type": "string"}
-V1: Json = {"host": STRING, "note": STRING}
-V2: Json = {"address": STRING}
-MOVED: Json = {"hub": "spec.host", "spoke": "spec.address"}
+BY_URL = WebhookAddress(url="https://w.example.com:9443")
 ASIDE: Json = {"hub": "spec.note", "aside": True}
-DROPPED: Json = {"hub": "spec.note", "drop": True}
 WIDGET = widget(1, host="a", note="x")
 
 
-def converted(
-    v1: Json = V1, v2: Json | None = V2, *, storage: str = "v1", path: str = f"/convert/{NAME}"
-) -> Json:
-    """A CRD whose versions differ, converted by the webhook at that path; without v2 if it is None."""
-    made = definition(v1)
-    versions = made["spec"]["versions"]
-    if v2 is not None:
-        second = copy.deepcopy(versions[0]) | {"name": "v2"}
-        second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = v2
-        versions.append(second)
-    for each in versions:
-        each["storage"] = each["name"] == storage
-    service = {"namespace": "crdkeeper-system", "name": "crdkeeper-webhook", "path": path}
-    config = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
-    made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": config}
-    return made
-
-
-def bundle(*rules: Json, old: Json) -> bytes:
-    spec = {
-        "resource": {"group": GROUP, "resource": "widgets"},
-        "hub": "v1",
-        "spokes": [{"version": "v2", "rules": list(rules)}],
-    }
-    return packed(VersionConversionSpec.model_validate(spec), schemas_of(old))
-
-
-def examined(old: Json, new: Json, rules: bytes, *objects: Json) -> Examination:
+def examined(
+    old: Json, new: Json, rules: bytes, *objects: Json, address: WebhookAddress = ADDRESS
+) -> Examination:
     found = Examination(change(old, new))
     if rules:
-        found.use_rules(rules)
+        found.use_rules(rules, address)
     found.compare()
     assert found.concerns_objects
     found.compile()
@@ -125,11 +107,54 @@ def test_a_default_that_another_field_is_converted_to_does_no_harm() -> None:
     assert ("ConvertedDifferently", "spec.address") in harmed(found)
 
 
-@pytest.mark.parametrize("path", ["/convert/others.example.com", "/elsewhere", ""])
-def test_another_webhook_does_not_convert_by_our_rules(path: str) -> None:
-    old, new = converted(path=path), converted(storage="v2", path=path)
-    found = examined(old, new, bundle(MOVED, DROPPED, old=old), WIDGET)
+SERVICE: Json = OURS["service"]
+
+
+@pytest.mark.parametrize(
+    ("address", "client_config"),
+    [
+        (ADDRESS, {"service": SERVICE}),
+        (ADDRESS, {"service": {key: value for key, value in SERVICE.items() if key != "port"}}),
+        (BY_URL, {"url": f"https://w.example.com:9443/convert/{NAME}"}),
+    ],
+)
+def test_whoever_names_this_webhook_is_converted_by_its_rules(
+    address: WebhookAddress, client_config: Json
+) -> None:
+    old, new = (converted(storage=each, client_config=client_config) for each in ("v1", "v2"))
+    found = examined(old, new, bundle(MOVED, DROPPED, old=old), WIDGET, address=address)
+    assert harmed(found) == [("LostOnWrite", "spec.note")]
+
+
+@pytest.mark.parametrize(
+    ("address", "client_config"),
+    [
+        (ADDRESS, {"service": {**SERVICE, "path": "/convert/others.example.com"}}),
+        (ADDRESS, {"service": {**SERVICE, "path": ""}}),
+        (ADDRESS, {"service": {**SERVICE, "namespace": "former"}}),
+        (ADDRESS, {"service": {**SERVICE, "name": "other"}}),
+        (ADDRESS, {"service": {**SERVICE, "port": 9443}}),
+        (ADDRESS, {"url": f"https://crdkeeper-webhook.crdkeeper-system.svc/convert/{NAME}"}),
+        (BY_URL, {"url": f"https://other.example.com:9443/convert/{NAME}"}),
+        (BY_URL, {"service": SERVICE}),
+        (WebhookAddress(), {"service": SERVICE}),
+        (WebhookAddress(), {"url": f"/convert/{NAME}"}),
+    ],
+)
+def test_another_webhook_does_not_convert_by_our_rules(address: WebhookAddress, client_config: Json) -> None:
+    old, new = (converted(storage=each, client_config=client_config) for each in ("v1", "v2"))
+    found = examined(old, new, bundle(MOVED, DROPPED, old=old), WIDGET, address=address)
     assert (found.rules.old, found.rules.new) == (None, None)
+    assert harmed(found) == []
+
+
+def test_a_crd_that_passes_to_another_webhook_is_judged_by_what_is_known() -> None:
+    """What the other one makes of objects is not: before, they are converted by our rules."""
+    old = converted()
+    new = converted(client_config={"service": {**SERVICE, "namespace": "other"}})
+    found = examined(old, new, bundle(MOVED, ASIDE, old=old), WIDGET)
+    assert found.rules.old is not None
+    assert found.rules.new is None
     assert harmed(found) == []
 
 

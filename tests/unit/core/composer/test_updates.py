@@ -24,6 +24,7 @@ from crdkeeper.core.composer.update import (
 from crdkeeper.core.composer.updaterefusal import needs_rehearsal, staged
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.conversion.target import WebhookAddress, wanted_conversion
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.definition import compile_definition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
@@ -45,13 +46,10 @@ def spec(**properties: Json) -> Json:
 
 SIZED = spec(size={"type": "string"}, replicas=None)
 """Of a version that has size instead of replicas."""
-WEBHOOK = {
-    "strategy": "Webhook",
-    "webhook": {
-        "conversionReviewVersions": ["v1"],
-        "clientConfig": {"service": {"namespace": "n", "name": "w", "path": "/", "port": 443}},
-    },
-}
+ADDRESS = WebhookAddress("crdkeeper-system", "crdkeeper-webhook")
+WEBHOOK = wanted_conversion(ADDRESS, NAME, "PEM")
+"""Our webhook, of which the VersionConversion says that it serves the rules."""
+OTHER = wanted_conversion(WebhookAddress("former", "crdkeeper-webhook"), NAME, "PEM")
 
 
 def versions(*given: Json, **fields: Any) -> Json:
@@ -87,6 +85,7 @@ def conversion(
         found["status"] = {
             "observedGeneration": 4,
             "servedGeneration": 4,
+            "clientConfig": ADDRESS.client_config(NAME),
             "definitionGeneration": at,
             "conditions": [said],
         }
@@ -124,10 +123,11 @@ def composite(name: str, at: str = "v1", **fields: Json) -> Json:
     }
 
 
-def live_with(*given: Json, stored: tuple[str, ...] = ("v1",), strategy: str = "None") -> Json:
+def live_with(*given: Json, stored: tuple[str, ...] = ("v1",), by: Json = None) -> Json:
+    """The CRD of a definition; `by` is its conversion."""
     found = crd(versions(*given))
     found["status"]["storedVersions"] = list(stored)
-    found["spec"]["conversion"] = WEBHOOK if strategy == "Webhook" else {"strategy": strategy}
+    found["spec"]["conversion"] = copy.deepcopy(by or {"strategy": "None"})
     return found
 
 
@@ -302,7 +302,7 @@ def test_versions_alike_need_no_conversion() -> None:
 
 
 def test_what_another_webhook_converts_is_left_to_it() -> None:
-    found = known(two(), live_with(version(), strategy="Webhook"))
+    found = known(two(), live_with(version(), by=OTHER))
     assert decided(found).held == ()
 
 
@@ -323,7 +323,7 @@ def test_rules_that_do_not_convert(rules: Json, said: str) -> None:
 
 def test_rules_of_a_definition_that_has_not_changed_are_none_of_its_business() -> None:
     both = version("v1", referenceable=False), version("v2", SIZED)
-    live = live_with(*both, strategy="Webhook")
+    live = live_with(*both, by=WEBHOOK)
     decided(known(versions(*both), live, rules=conversion({"version": "v1"}, ready=True)))
 
 
@@ -383,7 +383,7 @@ def test_dropping_a_version_does_not_wait_for_its_rules_to_go() -> None:
         version("v1", referenceable=False, served=False),
         version("v2", SIZED),
         stored=("v2",),
-        strategy="Webhook",
+        by=WEBHOOK,
     )
     rules = conversion(ready=True)
     decided(known(versions(version("v2", SIZED)), live, composite("a", "v2"), rules=rules))

@@ -8,8 +8,10 @@ import pytest
 from crdkeeper.core.conversion.target import (
     ConversionOwner,
     WebhookAddress,
+    conversion_path,
     describe,
     holder,
+    serving_address,
     trusts,
     wanted_conversion,
 )
@@ -105,4 +107,29 @@ def test_the_names_that_the_certificate_is_for() -> None:
 
 def test_a_webhook_in_words() -> None:
     assert describe(with_config(url="https://a/b")) == "https://a/b"
-    assert describe(with_config(service={"namespace": "a", "name": "b"})) == "Service a/b"
+    assert describe(with_config()) == "a webhook"
+    service = {"namespace": "a", "name": "b"}
+    assert describe(with_config(service=service)) == "Service a/b:443"
+    assert describe(with_config(service=service | {"port": 1, "path": "/c"})) == "Service a/b:1/c"
+
+
+@pytest.mark.parametrize("address", [SERVICE, URL, WebhookAddress("a", "b", port=9443)])
+def test_an_address_is_found_in_what_names_it(address: WebhookAddress) -> None:
+    assert WebhookAddress.of(address.client_config("a.b"), conversion_path("a.b")) == address
+
+
+def test_a_version_conversion_says_where_its_rules_are_served() -> None:
+    found: dict[str, Any] = {"metadata": {"name": NAME}}
+    for status in (None, {}, {"servedGeneration": 1}, {"clientConfig": {"service": {"name": "b"}}}):
+        assert serving_address(found | {"status": status}) == WebhookAddress()
+    for each in (SERVICE, URL):
+        assert serving_address(found | {"status": {"clientConfig": each.client_config(NAME)}}) == each
+
+
+def test_what_names_no_webhook_has_no_address() -> None:
+    found = WebhookAddress.of({}, conversion_path("a.b"))
+    assert found == WebhookAddress()
+    for service in ({}, {"name": "b"}, {"namespace": "a", "name": ""}):
+        assert WebhookAddress.of({"service": service}, conversion_path("a.b")) == WebhookAddress()
+    for each in (with_config(), with_config(url=conversion_path(NAME)), with_config(service=None)):
+        assert holder(each, found) is ConversionOwner.OTHER

@@ -5,11 +5,20 @@ from dataclasses import replace
 import pytest
 
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
-from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict, doubts, note_unserved
+from crdkeeper.core.rehearsal.report import (
+    RehearsalReport,
+    RehearsalVerdict,
+    doubts,
+    note_conversion,
+    note_unserved,
+)
 from crdkeeper.core.rehearsal.tally import EXAMPLES, MOST_FINDINGS, EffectTally
 from tests.unit.core.rehearsal.crds import TEXT, definition, version
 
 LOST = Effect(EffectKind.PRUNED, "spec.a", "v1", exact="spec.a")
+OTHER = {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://other.example/x"}}}
+BOTH = version(a=TEXT), version("v2", storage=False, a=TEXT)
+PLAIN, WEBHOOK = definition(*BOTH), definition(*BOTH, conversion=OTHER)
 
 
 def test_an_object_counts_once_for_each_finding_and_kind() -> None:
@@ -124,10 +133,26 @@ def test_what_the_definitions_leave_open() -> None:
     plain = definition(version(a=TEXT), version("v2", storage=False, served=False, a=TEXT))
     assert doubts(plain, plain, ["v1"]) == []
     assert "v2, which is not served" in doubts(plain, plain, ["v1", "v2"])[0]
-    webhook = definition(
-        version(a=TEXT), version("v2", storage=False, a=TEXT), conversion={"strategy": "Webhook"}
-    )
-    assert [each.split(":")[0] for each in doubts(webhook, webhook, ["v1", "v2"])] == [
-        "a webhook converts",
-        "objects may be stored in v1, v2, and a webhook converts them",
+    assert doubts(WEBHOOK, WEBHOOK, ["v1", "v2"], "because") == [
+        "https://other.example/x converts, and what it makes of objects is not known: what is read at v1, v2 "
+        "was not rehearsed; give its rules with --rules (because)",
+        "objects may be stored in v1, v2, and a webhook converts them: migrate them first",
     ]
+    (doubt,) = doubts(WEBHOOK, WEBHOOK, ["v1"])
+    assert doubt.endswith("what is read at v2 was not rehearsed; give its rules with --rules")
+
+
+@pytest.mark.parametrize(("old", "new", "noted"), [(0, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
+def test_conversions_of_today_that_are_not_known(old: int, new: int, noted: int) -> None:
+    report, definitions = RehearsalReport("x"), (PLAIN, WEBHOOK)
+    note_conversion(report, definitions[old], definitions[new], ["v1"])
+    assert [each[: each.index(" converts today")] for each in report.notes] == [
+        "https://other.example/x"
+    ] * noted
+    assert all("fields are converted differently at v2 was not rehearsed" in each for each in report.notes)
+
+
+def test_a_version_that_only_the_new_one_serves_is_not_converted_differently() -> None:
+    report = RehearsalReport("x")
+    note_conversion(report, definition(version(a=TEXT), conversion=OTHER), PLAIN, ["v1"])
+    assert report.notes == []
