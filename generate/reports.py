@@ -56,38 +56,8 @@ Ready is for whoever runs the cluster. A reason has no ✓ if both of these hold
 All else has a ✓, also where the condition is False: what only the author of the CRD can mend, such as the
 schema of `status.conditions`, a scale path that leads nowhere, or a missing approval; what would fail only in
 another cluster; and what crdkeeper cannot find out.
-"""
 
-
-_ENDING = """
-## An autoscaler that does nothing
-
-A HorizontalPodAutoscaler names a Cache. The CRD has `/scale` with a labelSelectorPath, but no status
-subresource, and the controller writes status through the main resource, without the selector:
-
-```
-$ lines='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\\n"}{end}'
-$ kubectl get defrep caches.example.com -o jsonpath="$lines" | grep -E '^(Scaling|StatusWriters)'
-ScalingReady=False SelectorMissing: HorizontalPodAutoscaler default/sessions: /scale has no status.selector,
-  so there are no pods to measure. If the CRD has a labelSelectorPath, the object's controller must write the
-  selector there: check that it runs, and that its writes to status arrive (condition StatusWritersReady).
-  Otherwise its author can add both.
-StatusWritersReady=False NoStatusSubresource: There is no status subresource at v1. The status of 1 of 1
-  object was written through the main resource. Written by "cache-controller" at v1 (Update, for example
-  default/sessions), which last wrote at 2026-11-23T13:19:17Z. The author of the CRD can add the status
-  subresource, in the release in which the controller begins to write to /status.
-```
-
-`crdkeeper status caches.example.com` says the same on standard error.
-
-A release of the CRD and its controller later, which adds the subresource and writes the selector there:
-
-```
-ScalingReady=True Working: 1 HorizontalPodAutoscaler can scale objects of the kind.
-StatusWritersReady=True StatusWritten: No object shows a status written through the main resource.
-```
-
-Long lines are wrapped here. Both conditions need permissions: [operating.md](operating.md).
+[scaling.md](scaling.md) shows ScalingReady and StatusWritersReady on a real cluster.
 """
 
 
@@ -95,7 +65,7 @@ def page() -> str:
     ready, *others = REASONS
     sections = [f"\n## {type_}\n{_reasons(type_)}" for type_ in others]
     probed = ", ".join(each for each in REASONS if each in PROBED)
-    return _BEGINNING.format(probed=probed) + _reasons(ready) + "".join(sections) + _ENDING
+    return _BEGINNING.format(probed=probed) + _reasons(ready) + "".join(sections)
 
 
 def _reasons(type_: str) -> str:

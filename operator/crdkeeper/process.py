@@ -1,6 +1,7 @@
 """One operator process: probes and metrics over HTTP, leadership, and Kopf while it leads."""
 
 import asyncio
+import gc
 import logging
 import signal
 import time
@@ -105,6 +106,8 @@ class Health:
 async def run_operator(options: OperatorOptions) -> int:
     """Run until a signal (0) or the loss of leadership (1: the container restarts, as a standby)."""
     give_back_freed_memory()
+    # Code is never garbage: looking for some in it again and again takes a twentieth of all CPU.
+    gc.freeze()
     metrics = OperatorMetrics()
     metrics.leader.set(0)
     stop = asyncio.Event()

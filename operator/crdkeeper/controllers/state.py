@@ -26,6 +26,8 @@ class WebhookTrust:
     """Why there is none, or why it cannot be renewed."""
     configured: str | None = None
     """The bundle in the configuration for changes of CRDs; None if API servers do not ask about changes."""
+    wanted: bool = False
+    """Whether API servers are to ask about changes, so that a certificate is needed."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,8 @@ class ClusterState:
     trust: WebhookTrust = field(default_factory=WebhookTrust)
     _objects: dict[type[Kind], dict[str, Kind]] = field(default_factory=dict)
     """The objects of the kinds that are kept whole."""
+    _migrations: dict[str, dict[str, StorageMigration]] = field(default_factory=dict)
+    """The StorageMigrations by the `plural.group` of their resource, and by name."""
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
     _readers: list[Callable[[SeenDefinition, Mapping[str, Any]], None]] = field(default_factory=list)
 
@@ -90,10 +94,17 @@ class ClusterState:
 
     def saw_migration(self, name: str, migration: StorageMigration | None) -> None:
         """A StorageMigration was seen, or is gone (None)."""
-        concerned = migration or self.of(StorageMigration).get(name)
+        before = self.of(StorageMigration).get(name)
+        if before is not None:
+            known = self._migrations[str(before.spec.resource)]
+            del known[name]
+            if not known:
+                del self._migrations[str(before.spec.resource)]
+        if migration is not None:
+            self._migrations.setdefault(str(migration.spec.resource), {})[name] = migration
         self.saw(StorageMigration, name, migration)
-        if concerned is not None:
-            self._announce("migrated", str(concerned.spec.resource))
+        for resource in dict.fromkeys(str(each.spec.resource) for each in (before, migration) if each):
+            self._announce("migrated", resource)
 
     def saw_conversion(self, name: str, generation: int | None) -> None:
         """A VersionConversion was seen, or is gone (None)."""
@@ -136,9 +147,6 @@ class ClusterState:
         seen = self.seen.get(name)
         return seen is not None and seen.webhook is not None and address.serves(seen.webhook)
 
-    def migrations_by_definition(self) -> Mapping[str, list[StorageMigration]]:
-        """The migrations of each resource, by `plural.group`."""
-        found: dict[str, list[StorageMigration]] = {}
-        for each in self.of(StorageMigration).values():
-            found.setdefault(str(each.spec.resource), []).append(each)
-        return found
+    def migrations_of(self, resource: str) -> tuple[StorageMigration, ...]:
+        """The migrations of the resource `plural.group`."""
+        return tuple(self._migrations.get(resource, {}).values())

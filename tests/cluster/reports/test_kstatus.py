@@ -1,7 +1,7 @@
 """Flux, Argo CD and Helm wait for our kinds as for their own: by kstatus' rules on the API server."""
 
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outdated
-from tests.cluster.reports.reports import found
+from tests.cluster.reports.reports import found, report_where
 from tests.kstatus import status_of
 
 
@@ -34,6 +34,7 @@ async def test_a_report_on_a_crd_that_a_person_must_see_to_has_failed(
     admin: Admin, operator: Operator, group: str
 ) -> None:
     kind = await outdated(admin, CustomKind(group), 1)
+    await report_where(admin, kind.name, lambda _: True, "there")
 
     async def judged(status: str) -> bool:
         return status_of(found(admin, "defrep", kind.name)) == status

@@ -26,6 +26,8 @@ class FakeApi:
     failures: list[tuple[str, str, Exception]] = field(default_factory=list)
     """The errors for the next requests of a method to a path with that prefix, each once."""
 
+    hung_lists: dict[str, tuple[str, float]] = field(default_factory=dict)
+
     def now(self) -> datetime:
         return NOW
 
@@ -38,6 +40,7 @@ class FakeApi:
         content_type: str = "application/json",
         accept: str = "application/json",
         most: int | None = None,
+        lean: bool = False,
     ) -> dict[str, Any]:
         """Like `Client.request`: 404 for an unknown path, 409 for creating an existing object."""
         path = path.partition("?")[0]

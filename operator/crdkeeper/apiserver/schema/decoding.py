@@ -15,6 +15,8 @@ from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.violation import Report
 
 ABSENT: Final = object()
+_EXACT: Final = 1 << 53
+"""Below, each integer is a floating-point number."""
 
 
 class FieldType(Protocol):
@@ -189,13 +191,15 @@ class Struct:
         if not isinstance(raw, dict):
             return mismatch(raw, "an object", path, report)
         fields = self.fields
-        decoded = {}
+        decoded: dict[str, Any] = {}
         for key, each in raw.items():
             kind = fields.get(key)
             if kind is None:
                 report.warn(rules.UNKNOWN_FIELD, path.child(key), f'unknown field "{path.child(key)}"')
             elif type(each) is str and each and isinstance(kind, Text):
                 decoded[key] = each  # most fields are, and need no path
+            elif type(each) is int and -_EXACT < each < _EXACT and isinstance(kind, Number):
+                decoded[key] = float(each)  # neither
             elif each is not None:
                 value = kind.decode(each, path.child(key), report)
                 if value is not ABSENT:

@@ -44,18 +44,18 @@ def check_value_validation(schema: Schema, path: Path, report: Report, *, exempt
         _check_nested(schema["not"], path.child("not"), report)
     pattern = schema.get("pattern")
     if pattern:
-        _check_pattern(pattern, path.child("pattern"), report)
+        _check_pattern(pattern, path, report)
 
 
 def _check_pattern(pattern: str, path: Path, report: Report) -> None:
     try:
         error = regexsyntax.error(pattern)
     except regexsyntax.UndecidedPattern as undecided:
-        report.leave(rules.PATTERN, path, str(undecided))
+        report.leave(rules.PATTERN, path.child("pattern"), str(undecided))
         return
     if error:
         detail = f"must be a valid regular expression, but isn't: {error}"
-        report.invalid(rules.PATTERN, path, pattern, detail)
+        report.invalid(rules.PATTERN, path.child("pattern"), pattern, detail)
 
 
 _FORBIDDEN = (

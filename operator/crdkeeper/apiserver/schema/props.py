@@ -169,8 +169,15 @@ def is_plain(schema: Schema) -> bool:
     return _PLAIN.issuperset(schema) and schema.get("type") in _SCALARS
 
 
+_UNSUPPORTED = frozenset(
+    ("id", "patternProperties", "definitions", "additionalItems", "dependencies", "$ref")
+)
+
+
 def unsupported_keywords(schema: Schema) -> list[str]:
     """The keywords of a node that make the API server refuse it because they leave its fields open."""
+    if _UNSUPPORTED.isdisjoint(schema):
+        return []
     found = [key for key in ("id", "patternProperties", "definitions") if schema.get(key)]
     return [*found, *(key for key in ("additionalItems", "dependencies", "$ref") if key in schema)]
 

@@ -23,9 +23,10 @@ def conversion_error(schema: Schema) -> str | None:
         if error:
             return error
     for each in _converted(schema):
-        error = conversion_error(each)
-        if error:
-            return error
+        if not _RELEVANT.isdisjoint(each):
+            error = conversion_error(each)
+            if error:
+                return error
     return None
 
 
@@ -55,6 +56,7 @@ _UNSUPPORTED = (
 _SUSPECT = frozenset((*dict(_UNSUPPORTED), "additionalItems", "definitions", PRESERVE, "items"))
 """The keywords that can prevent the conversion; most nodes have none of them."""
 _PARTS = frozenset(("not", "items", "additionalProperties", "allOf", "anyOf", "oneOf", "properties"))
+_RELEVANT = _SUSPECT | _PARTS
 
 
 def _converted(schema: Schema) -> list[Schema]:

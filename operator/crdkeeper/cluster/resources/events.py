@@ -94,7 +94,8 @@ async def _send(
         "regarding": regarding,
     }
     try:
-        sent = client.request("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body)
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        sent = client.request("POST", path, body, lean=True)
         await within(WRITE_SECONDS, sent)
     except (ApiError, Unreachable) as error:
         _log.warning("An Event on %s was lost: %s", regarding["name"], error)

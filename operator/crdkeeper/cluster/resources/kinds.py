@@ -130,7 +130,9 @@ async def apply_report(client: Client, metadata: Mapping[str, Any]) -> ObjectMet
         "kind": DefinitionReport.model_fields["kind"].default,
         "metadata": metadata,
     }
-    answer = await client.request("PATCH", path, body, content_type=APPLY_PATCH, accept=METADATA_ONLY)
+    answer = await client.request(
+        "PATCH", path, body, content_type=APPLY_PATCH, accept=METADATA_ONLY, lean=True
+    )
     return ObjectMeta.model_validate(answer["metadata"])
 
 
@@ -212,4 +214,4 @@ async def put_status(
         **owner.model_dump(mode="json", by_alias=True, exclude_none=True, include={"status"}),
     }
     path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={manager}&force=true"
-    return await client.request("PATCH", path, body, content_type=APPLY_PATCH, accept=accept)
+    return await client.request("PATCH", path, body, content_type=APPLY_PATCH, accept=accept, lean=True)

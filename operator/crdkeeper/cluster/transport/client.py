@@ -2,7 +2,7 @@
 
 `kubernetes.aio` builds and checks model objects in both directions, at several times the cost of the request
 itself. `request` is the convenient way, `send` the low-level one, and `send_lean` the one for the writes of a
-migration, of which there are millions.
+migration, of which there are millions, and of reports.
 """
 
 import asyncio
@@ -116,6 +116,8 @@ class Client:
         """Passed by all requests but GET; closed, they raise Unreachable."""
         self._clock_offset = timedelta(0)
         """The API server's clock minus ours, by the Date header of its answers (rounded down to seconds)."""
+        self.hung_lists: dict[str, tuple[str, float]] = {}
+        """By collection, what was said of a list that hung, and when: for `hunglists`."""
 
     def now(self) -> datetime:
         """The API server's time, as far as we know it."""
@@ -280,20 +282,27 @@ class Client:
         accept: str = "application/json",
         once: bool = False,
         most: int | None = None,
+        lean: bool = False,
     ) -> dict[str, Any]:
         """Send and return the JSON body.
 
         Retries 429 and 5xx a few times (for reads also a missing answer), and 401 once with reloaded
-        credentials. With `once`, only the latter: the caller decides when it tries again. Raises ApiError or
-        Unreachable; TooLarge if the answer has more than `most` bytes.
+        credentials. With `once`, only the latter: the caller decides when it tries again. With `lean`, by
+        `send_lean`: for small writes, of which there are thousands. Raises ApiError or Unreachable; TooLarge
+        if the answer has more than `most` bytes, which `lean` does not look at.
         """
         content = None if body is None else orjson.dumps(body)
         for attempt in range(_READ_ATTEMPTS):
             last = attempt == _READ_ATTEMPTS - 1
             try:
-                answer = await self.send(
-                    method, path, content=content, content_type=content_type, accept=accept, most=most
-                )
+                if lean and content is not None:
+                    answer = await self.send_lean(
+                        method, path, content=content, content_type=content_type, accept=accept
+                    )
+                else:
+                    answer = await self.send(
+                        method, path, content=content, content_type=content_type, accept=accept, most=most
+                    )
                 if answer.code < 400 and answer.object is None:
                     raise Unreachable(
                         f"{_named(method, path)}: the answer ({answer.code}) is not a JSON object"

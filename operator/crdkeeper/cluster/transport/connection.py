@@ -23,7 +23,7 @@ from yarl import URL
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.fence import Fence
 from crdkeeper.cluster.transport.http1 import Http1Pool
-from crdkeeper.cluster.transport.shallow import make_shallow
+from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import verifying
 
 CONNECT_SECONDS = 10.0
@@ -122,6 +122,7 @@ class Connection:
         fence: Fence | None = None,
         *,
         anonymous: bool = False,
+        response_class: type[aiohttp.ClientResponse] = aiohttp.ClientResponse,
     ) -> aiohttp.ClientSession:
         """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: no limit).
 
@@ -141,6 +142,7 @@ class Connection:
             proxy=self._configuration.proxy,
             headers=headers,
             middlewares=(_refuse_redirects, *middlewares),
+            response_class=response_class,
         )
 
     def http1_pool(self, fence: Fence | None = None) -> Http1Pool | None:
@@ -184,7 +186,7 @@ class Connection:
         noting = [] if senders is None else [_noting(senders)]
         return _Login(
             server=self.host,
-            aiohttp_session=self.session(headers=headers, middlewares=(*noting, make_shallow)),
+            aiohttp_session=self.session(headers=headers, middlewares=noting, response_class=ShallowResponse),
             credentials=(header, loaded.cert_file, loaded.key_file),
         )
 

@@ -4,11 +4,13 @@ Kopf's JSON parser fails on them, which ends Kopf and with it the process, also 
 who may write a CRD, or an object of a kind that preserves unknown fields, can store such values.
 """
 
+import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import orjson
+from aiohttp.connector import Connection
 
 from crdkeeper.core.conversion.nesting import loads
 
@@ -26,18 +28,27 @@ def shallow(text: bytes) -> bytes:
         return text
 
 
+def loaded(text: str) -> Any:
+    """The value of JSON, with None in place of what is nested too deep.
+
+    Raises json.JSONDecodeError.
+    """
+    try:
+        value = orjson.loads(text)
+        orjson.dumps(value)
+        return value
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return json.loads(shallow(text.encode()))
+
+
 class ShallowContent:
-    """The content of a response as Kopf reads it: at once, or as the lines of a watch."""
+    """The content of a response as Kopf reads it line by line: a watch."""
 
     def __init__(self, content: aiohttp.StreamReader) -> None:
         self._content = content
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
-
-    async def read(self, n: int = -1) -> bytes:
-        """The whole body."""
-        return shallow(await self._content.read(n))
 
     async def iter_chunked(self, n: int) -> AsyncIterator[bytes]:
         """Pieces of the body, each of whole lines."""
@@ -52,10 +63,15 @@ class ShallowContent:
         yield shallow(b"".join(pending))
 
 
-async def make_shallow(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    """A middleware for Kopf's session."""
-    response = await handler(request)
-    response.content = ShallowContent(response.content)  # type: ignore[assignment]
-    return response
+class ShallowResponse(aiohttp.ClientResponse):
+    """For Kopf's session."""
+
+    async def start(self, connection: Connection) -> Self:
+        """Called when the request is sent."""
+        await super().start(connection)
+        self.content = ShallowContent(self.content)  # type: ignore[assignment]
+        return self
+
+    async def json(self, **options: Any) -> Any:
+        """The value of the body, which is parsed once: lists of CRDs are large. Raises as aiohttp's."""
+        return await super().json(**{**options, "loads": loaded})

@@ -26,8 +26,7 @@ def known_migrations(
     """The StorageMigrations of a CRD that may need one, as far as this process has seen them."""
     if not outdated_versions(live) or definition.metadata.deletion_timestamp is not None:
         return ()
-    name = definition.metadata.name
-    return [each for each in state.of(StorageMigration).values() if str(each.spec.resource) == name]
+    return state.migrations_of(definition.metadata.name)
 
 
 class Migrations:

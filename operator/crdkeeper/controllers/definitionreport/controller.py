@@ -7,7 +7,7 @@ Gather the facts, let the core plan the report, apply the difference. Slow facts
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,6 @@ from typing import Any
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import CountInProgress, DefinitionReport
 from crdkeeper.api.meta import ObjectMeta
-from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.census import Pacer
 from crdkeeper.cluster.resources.definitions import get_revision
@@ -87,7 +86,11 @@ class DefinitionReports:
         """For each CRD name, the uid and the conditions that this process last announced."""
         self._counted: dict[str, tuple[Reason, ...]] = {}
         self._complain_after = 0.0
+        self._being_written: dict[str, tuple[str, Mapping[str, Any]] | None] = {}
+        """The reports that are being written, with the last event of each: mostly, it shows that write."""
         self._groups: dict[str, set[str]] = {}
+        self._wanting: dict[str, set[str]] = {}
+        """By group, the CRDs of which the API server refuses a name."""
         self._unverified: dict[str, None] = {}
         self._loaded = asyncio.Event()
         self._queue = WorkQueue(self._reconcile, workers=8)
@@ -111,13 +114,21 @@ class DefinitionReports:
         """Load the existing reports: without them, each would be considered missing and written again."""
 
         async def saw(type_: str, found: Mapping[str, Any]) -> None:
-            known = self._state.reports.get(found["metadata"]["name"])
-            if type_ != "DELETED" and known is not None and known.is_of(found):
-                return  # our own write, whose answer was read already
-            record = on_record(parse_report(found)) if type_ != "DELETED" else None
-            self._state.saw_report(found["metadata"]["name"], record)
+            name = found["metadata"]["name"]
+            if name in self._being_written:
+                self._being_written[name] = type_, found
+            else:
+                self._saw_report(type_, found)
 
         await follow(self._client, REPORTS, self._load, saw)
+
+    def _saw_report(self, type_: str, found: Mapping[str, Any]) -> None:
+        name = found["metadata"]["name"]
+        known = self._state.reports.get(name)
+        if type_ != "DELETED" and known is not None and known.includes(found):
+            return  # mostly our own write, whose answer was read already
+        record = on_record(parse_report(found)) if type_ != "DELETED" else None
+        self._state.saw_report(name, record)
 
     async def _load(self) -> str:
         gone = set(self._state.reports)
@@ -167,18 +178,15 @@ class DefinitionReports:
     def _saw_definition(self, name: str) -> None:
         seen = self._state.seen.get(name)
         group = name.partition(".")[2]
-        peers = self._groups.setdefault(group, set())
+        _mark(self._groups, group, name, seen is not None)
+        _mark(self._wanting, group, name, _wants_names(seen))
         if seen is None:
-            peers.discard(name)
-            if not peers:
-                del self._groups[group]
             self._forget(name)
         else:
-            peers.add(name)
             self._queue.add_within(name, _GATHERING_SECONDS)
         # The change may have freed a name that other CRDs wait for.
-        for each in peers:
-            if each != name and _wants_names(self._state.seen.get(each)):
+        for each in self._wanting.get(group, ()):
+            if each != name:
                 self._queue.add_within(each, _GATHERING_SECONDS)
 
     def _forget(self, name: str) -> None:
@@ -229,9 +237,7 @@ class DefinitionReports:
             assessment=subject.assessment,
             now=self._client.now(),
             conflicts=self._conflicts(seen),
-            migrations=tuple(
-                each for each in self._state.of(StorageMigration).values() if str(each.spec.resource) == name
-            ),
+            migrations=self._state.migrations_of(name),
             live=self._probes.live(name, subject),
             unknown_label=unknown_label(seen.definition) if self._watch_labels else "",
             overruled_label=self._overruled(seen.definition),
@@ -245,6 +251,7 @@ class DefinitionReports:
         if wanted.recorded and not (record is not None and wanted.is_as(record)):
             self._assessor.order(name)
             return
+        self._being_written[name] = None
         try:
             await self._apply(seen.definition, wanted, record)
         except ApiError as error:
@@ -252,6 +259,10 @@ class DefinitionReports:
                 raise
             self._is_forbidden(error)
             self._queue.add_after(name, _FORBIDDEN_SECONDS)
+        finally:
+            event = self._being_written.pop(name)
+            if event is not None:
+                self._saw_report(*event)
 
     def _last_reported(
         self, seen: SeenDefinition, record: StoredReport | None
@@ -335,6 +346,16 @@ class DefinitionReports:
             self._metrics.conditions.labels(each.condition, each.status, each.name).inc()
 
 
+def _mark(names: dict[str, set[str]], group: str, name: str, is_one: bool) -> None:
+    """Keep whether a CRD of a group is one of those."""
+    if is_one:
+        names.setdefault(group, set()).add(name)
+    elif name in names.get(group, ()):
+        names[group].discard(name)
+        if not names[group]:
+            del names[group]
+
+
 def _wants_names(seen: SeenDefinition | None) -> bool:
     """Whether the API server refuses one of the CRD's names."""
     if seen is None:
@@ -349,15 +370,11 @@ def _recorded_count(state: ClusterState, name: str) -> CountInProgress | None:
 
 
 def _were_rewritten(state: ClusterState, name: str, since: datetime, now: datetime) -> bool:
-    return were_rewritten(_migrations_of(state, name), since, now)
+    return were_rewritten(state.migrations_of(name), since, now)
 
 
 def _being_rewritten(state: ClusterState, name: str) -> str:
-    return being_rewritten(_migrations_of(state, name))
-
-
-def _migrations_of(state: ClusterState, name: str) -> Iterator[StorageMigration]:
-    return (each for each in state.of(StorageMigration).values() if str(each.spec.resource) == name)
+    return being_rewritten(state.migrations_of(name))
 
 
 def begin_reports(context: Context) -> Coroutine[Any, Any, None]:

@@ -84,10 +84,13 @@ class StoredReport:
             return None
         return Assessment(findings=self.findings, recorded=True)
 
-    def is_of(self, found: Mapping[str, Any]) -> bool:
-        """Whether it was read from exactly this state of the report, which then need not be read again."""
-        version = found["metadata"].get("resourceVersion")
-        return bool(version) and self.resource_version == version
+    def includes(self, found: Mapping[str, Any]) -> bool:
+        """Whether it was read from this state of the report or a later one: this one need not be read.
+
+        False if that is unknown.
+        """
+        one, two = self.resource_version, found["metadata"].get("resourceVersion") or ""
+        return int(one) >= int(two) if one.isdecimal() and two.isdecimal() else "" != one == two
 
     def is_newer_than(self, other: "StoredReport") -> bool:
         """Whether it was read from a later state of the API server; True if that is unknown."""
@@ -181,7 +184,10 @@ def wanted_report(
     judged = [kept.get(each.type) or each.judge(facts) for each in CONDITIONS]
     verdicts = [ready.summarize(judged, findings), *judged]
     generation = definition.generation
-    reported_now = {each.reason.condition: _tell(each, reported, generation, facts.now) for each in verdicts}
+    # metav1.Time has whole seconds: what is kept must equal what is read back. One object for all conditions,
+    # of which an operator keeps thousands.
+    now = facts.now.replace(microsecond=0)
+    reported_now = {each.reason.condition: _tell(each, reported, generation, now) for each in verdicts}
     conditions = [
         Condition(
             type=each.reason.condition,
@@ -230,6 +236,7 @@ def on_record(report: DefinitionReport) -> StoredReport:
         (each for each in status.conditions if each.type in _ORDER), key=lambda each: _ORDER[each.type]
     )
     metadata, counts = report.metadata, status.finding_counts
+    times = {each.last_transition_time: each.last_transition_time for each in ours}
     return StoredReport(
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
@@ -248,7 +255,7 @@ def on_record(report: DefinitionReport) -> StoredReport:
             each.type: ReportedCondition(
                 each.status,
                 each.reason,
-                each.last_transition_time,
+                times[each.last_transition_time],
                 status.definition_generation,
                 each.message if each.type in _CARRIED else "",
             )
@@ -330,8 +337,7 @@ def _tell(
     reason = verdict.reason
     before = reported.get(reason.condition)
     same = before is not None and before.status == reason.status
-    # metav1.Time has whole seconds: what is kept must equal what is read back.
-    since = before.since if before is not None and same else now.replace(microsecond=0)
+    since = before.since if before is not None and same else now
     message = bounded(verdict.message) if reason.condition in _CARRIED else ""
     return ReportedCondition(reason.status, reason.name, since, generation, message)
 

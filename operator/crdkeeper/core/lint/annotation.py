@@ -10,7 +10,7 @@ out; `.` is the root. The author of a CRD may be a stranger: the lines and the w
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
@@ -174,7 +174,7 @@ def _mark(marked: list[Found], by_id: Mapping[str, _Uses]) -> None:
             use.refused = True
         else:
             use.found = True
-            marked[number] = replace(each, ignored=use.line.reason)
+            marked[number] = each._replace(ignored=use.line.reason)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ spec.metadata of the definition.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from crdkeeper.apiserver.schema.fieldpath import root
@@ -27,7 +26,7 @@ def _placed(found: Found) -> Found:
     if not isinstance(found.where, AtPath):
         return found
     at = found.where.at.in_file()
-    return replace(found, where=AtPath(at.below(root("spec")) if at.steps[:2] in _MOVED else at))
+    return found._replace(where=AtPath(at.below(root("spec")) if at.steps[:2] in _MOVED else at))
 
 
 def _is_written(definition: Any, steps: Steps) -> bool:

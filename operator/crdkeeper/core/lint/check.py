@@ -1,7 +1,6 @@
 """All conventions, applied to one CRD that the API server would accept, or nearly so."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
@@ -108,4 +107,4 @@ def check_conventions(
 
 def _as_of_old(found: Found) -> Found:
     """A finding in a deprecated version, which nobody improves any more."""
-    return replace(found, severity=Severity.INFO) if found.severity is Severity.WARNING else found
+    return found._replace(severity=Severity.INFO) if found.severity is Severity.WARNING else found

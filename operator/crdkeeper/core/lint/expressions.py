@@ -32,7 +32,9 @@ _MOST_AROUND: Final = 64
 
 def check_rules(place: SchemaPlace, found: Findings) -> None:
     """Report rules without explanation, and immutability that can be circumvented."""
-    for i, rule in enumerate(place.schema.get(VALIDATIONS) or ()):
+    if VALIDATIONS not in place.schema:
+        return
+    for i, rule in enumerate(place.schema[VALIDATIONS] or ()):
         if not rule.get("message") and not rule.get("messageExpression"):
             place.report(found, RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
         if _is_immutable(rule) and _can_be_removed(place):

@@ -5,7 +5,7 @@ are computed only on demand.
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from crdkeeper.apiserver.schema.fieldpath import Path, Step
 from crdkeeper.apiserver.schema.rules import Rule
@@ -83,9 +83,8 @@ class AtPath:
         return self.at.steps
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One finding."""
+class Found(NamedTuple):
+    """One finding. A tuple, because a frozen dataclass takes four times as long to make."""
 
     rule: Rule
     """The API server's, or a convention."""

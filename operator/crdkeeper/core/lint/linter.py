@@ -5,7 +5,6 @@ The only entry point, for reports about the CRDs of a cluster, for `crdkeeper li
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.create import check_creation, check_decoded, decode
@@ -94,7 +93,7 @@ def _of_the_server(report: Report) -> Iterator[Found]:
     for violation in report.violations:
         found = _of_violation(violation)
         if misplaced and violation in lacking:
-            found = replace(found, message=f"{found.message}; spec.schema is at the wrong level")
+            found = found._replace(message=f"{found.message}; spec.schema is at the wrong level")
         yield found
     for violation in report.behind:
         yield _of_violation(violation, behind=True)

@@ -4,15 +4,13 @@ An author fixes them in one place: the versions of a field usually share its dec
 schema repeats three hundred times was written once.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.found import Found, Where
 from crdkeeper.core.lint.place import SchemaPlace
-from crdkeeper.core.lint.severity import Severity
 
 _MOST_COMPARED = 8
 """Types with the same properties to compare a type with; with more differences it is not a repetition."""
@@ -32,51 +30,51 @@ def merge(found: Iterable[Found]) -> list[Found]:
     types = _Types()
     for each in found:
         if each.final or not isinstance(each.rule, Convention):
-            groups.append(_Group(each))
+            groups.append([(None, each)])
             continue
         what = (each.rule.id, each.message, each.below, each.ignored)
-        key = (paths.of(each.where), *what)
+        path = paths.of(each.where)
+        key = (path, what)
         group = by_path.get(key)
         if group is None:
-            type_ = types.of(each.where) if isinstance(each.where, SchemaPlace) else None
-            if type_ is not None and isinstance(each.where, SchemaPlace):
-                of_type = (type_, each.where.name, *what)
-                group = by_type.setdefault(of_type, _Group(each))
-            else:
-                group = _Group(each)
-            if group.first is each:
+            of_type = None
+            if isinstance(each.where, SchemaPlace) and (type_ := types.of(each.where)) is not None:
+                of_type = (type_, each.where.name, what)
+                group = by_type.get(of_type)
+            if group is None:
+                group = []
                 groups.append(group)
+                if of_type is not None:
+                    by_type[of_type] = group
             by_path[key] = group
-        group.add(each, key[0])
-    return [each.one() for each in groups]
+        group.append((path, each))
+    return [_one(each) for each in groups]
 
 
-@dataclass(slots=True)
-class _Group:
-    first: Found
-    severities: set[Severity] = field(default_factory=set)
-    versions: dict[str, None] = field(default_factory=dict)
-    places: dict[Hashable, Where] = field(default_factory=dict)
-    """A place for each path."""
+_Group = list[tuple[Hashable, Found]]
+"""Equal findings, with the number of the path of each; most have no equal."""
 
-    def add(self, found: Found, path: Hashable) -> None:
-        self.severities.add(found.severity)
-        if found.version:
-            self.versions[found.version] = None
-        self.places.setdefault(path, found.where)
 
-    def one(self) -> Found:
-        several = len(self.versions) > 1, len(self.places) > 1
-        if not any(several):
-            return self.first
-        rule = self.first.rule
-        settled = isinstance(rule, Convention) and rule.renames
-        return replace(
-            self.first,
-            severity=(max if settled else min)(self.severities, key=lambda each: each.rank),
-            versions=tuple(self.versions) if several[0] else (),
-            places=tuple(self.places.values()) if several[1] else (),
-        )
+def _one(group: _Group) -> Found:
+    first = group[0][1]
+    if len(group) == 1:
+        return first
+    versions: dict[str, None] = {}
+    places: dict[Hashable, Where] = {}
+    for path, each in group:
+        where = each.where
+        places.setdefault(path, where)
+        if where.version:
+            versions[where.version] = None
+    several = len(versions) > 1, len(places) > 1
+    if not any(several):
+        return first
+    settled = isinstance(first.rule, Convention) and first.rule.renames
+    return first._replace(
+        severity=(max if settled else min)({each.severity for _, each in group}, key=lambda each: each.rank),
+        versions=tuple(versions) if several[0] else (),
+        places=tuple(places.values()) if several[1] else (),
+    )
 
 
 class _Paths:
@@ -111,11 +109,11 @@ class _Types:
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
-        self._by_names: dict[frozenset[str], list[Schema]] = {}
+        self._by_names: dict[frozenset[str], list[tuple[int, Schema]]] = {}
 
     def of(self, place: SchemaPlace) -> int | None:
         """The type of a place, or the type of which it is a field."""
-        schema = next(_declared(place), None)
+        schema = _declared(place)
         if schema is None:
             return None
         known = self._known.get(id(schema))
@@ -125,28 +123,25 @@ class _Types:
 
     def _number(self, schema: Schema) -> int:
         alike = self._by_names.setdefault(frozenset(schema["properties"]), [])
-        for each in alike:
-            if _is_same(each, schema):
-                return id(each)
+        # Two schemas are one type apart from the field's own description.
+        type_ = {**schema, "description": ""}
+        for number, each in alike:
+            if each == type_:
+                return number
         if len(alike) < _MOST_COMPARED:
-            alike.append(schema)
+            alike.append((id(schema), type_))
         return id(schema)
 
 
-def _declared(place: SchemaPlace) -> Iterator[Schema]:
-    """The types around a place, the innermost first: its own, or the one of which it is a field."""
+def _declared(place: SchemaPlace) -> Schema | None:
+    """The innermost type around a place: its own, or the one of which it is a field."""
     schema = place.schema
     for each in (schema, schema.get("items"), schema.get("additionalProperties")):
         if isinstance(each, dict) and each.get("properties"):
-            yield each
+            return each
     at = place.parent
     while at is not None:
         if at.schema.get("properties"):
-            yield at.schema
+            return at.schema
         at = at.parent
-
-
-def _is_same(one: Schema, other: Schema) -> bool:
-    """Whether two schemas are one type, apart from the field's own description."""
-    keys = (one.keys() | other.keys()) - {"description"}
-    return all(one.get(each) == other.get(each) for each in keys)
+    return None

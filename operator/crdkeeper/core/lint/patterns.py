@@ -7,7 +7,8 @@ else. Other checks decide whether an expression is valid.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import re2
 
@@ -15,6 +16,8 @@ _MEMORY = 8 << 20
 _MOST_GROUPS = 50
 _LONGEST = 1000
 """Longer ones are ignored: finding the ends of groups takes quadratic time."""
+_REMEMBERED: Final = 1_000
+"""Patterns: schemas repeat few of them often. As none is longer, they take a megabyte at most."""
 _OPENERS = ("^", r"\A")
 _CLOSERS = ("$", r"\z")
 _ANYTHING = (".*", "(.*)")
@@ -23,8 +26,11 @@ _ONE_ATOM = frozenset((".", ".+", r"\S", r"\S+", r"\w", r"\d", "[^ ]", r"[^\s]+"
 
 def is_unanchored(pattern: str) -> bool:
     r"""Whether it has no anchor at all, and is not an intended search for one character (`.+`, `\S`)."""
-    if len(pattern) > _LONGEST:
-        return False
+    return len(pattern) <= _LONGEST and _is_unanchored(pattern)
+
+
+@lru_cache(_REMEMBERED)
+def _is_unanchored(pattern: str) -> bool:
     alternatives = _alternatives(_bare(pattern))
     return all(not _starts(each) and not _ends(each) and each not in _ONE_ATOM for each in alternatives)
 
@@ -35,8 +41,11 @@ def unmeant(pattern: str) -> str | None:
     None if that makes no difference, or if nothing shows that the alternation was meant as a whole: if each
     alternative begins with an anchor, those without one at the end are prefixes on purpose.
     """
-    if len(pattern) > _LONGEST:
-        return None
+    return _unmeant(pattern) if len(pattern) <= _LONGEST else None
+
+
+@lru_cache(_REMEMBERED)
+def _unmeant(pattern: str) -> str | None:
     alternatives = _alternatives(_bare(pattern))
     if len(alternatives) < 2 or not (_starts(alternatives[0]) and _ends(alternatives[-1])):
         return None

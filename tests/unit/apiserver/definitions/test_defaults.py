@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.apiserver.definitions.rules.defaults import check_defaults, has_unpruned_defaults
+from crdkeeper.apiserver.definitions.rules.defaults import check_defaults, has_rules, has_unpruned_defaults
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.props import SCHEMA
 from crdkeeper.apiserver.schema.violation import Report
@@ -299,6 +299,19 @@ def test_the_work_for_defaults_around_defaults_is_bounded() -> None:
         "to check all values by the schema may take too long"
     }
     assert len(report.unchecked) < 60
+
+
+@pytest.mark.parametrize(
+    ("keyword", "found"),
+    [
+        *(("properties", True), ("items", True), ("additionalProperties", True)),
+        *(("not", False), ("allOf", False)),
+    ],
+)
+def test_rules_are_found_in_all_that_shapes_values(keyword: str, found: bool) -> None:
+    ruled: Any = {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]}
+    parts = {"properties": {"a": ruled}, "allOf": [ruled]}
+    assert has_rules({"type": "object", keyword: parts.get(keyword, ruled)}) is found
 
 
 def test_what_many_wrong_defaults_quote_is_bounded() -> None:

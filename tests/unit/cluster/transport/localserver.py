@@ -80,6 +80,16 @@ async def hang(_: web.Request) -> web.Response:
     raise AssertionError
 
 
+def silent(end: asyncio.Event) -> Handler:
+    """Do not answer until the end."""
+
+    async def answer(_: web.Request) -> web.Response:
+        await end.wait()
+        return web.Response()
+
+    return answer
+
+
 @asynccontextmanager
 async def serving(*answers: Handler) -> AsyncIterator[LocalServer]:
     server = LocalServer(list(answers))

@@ -39,9 +39,13 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return taken
 
 
-async def test_a_request_says_who_sends_what(tmp_path: Path) -> None:
+LEAN = pytest.mark.parametrize("lean", [False, True], ids=["", "lean"])
+
+
+@LEAN
+async def test_a_request_says_who_sends_what(tmp_path: Path, lean: bool) -> None:
     async with client_of(tmp_path, json({"answer": 42})) as (server, client):
-        answer = await client.request("PATCH", "/apis/x?y=%2F", {"a": 1}, content_type=MERGE_PATCH)
+        answer = await client.request("PATCH", "/apis/x?y=%2F", {"a": 1}, content_type=MERGE_PATCH, lean=lean)
     assert answer == {"answer": 42}
     (request,) = server.requests
     assert (request.method, request.raw_path) == ("PATCH", "/apis/x?y=%2F")
@@ -62,18 +66,20 @@ async def test_a_connection_is_replaced_after_some_requests(
         assert (len(server.requests), len(server.connections)) == (7, 3)
 
 
-async def test_throttled_requests_wait_as_told(tmp_path: Path, naps: list[float]) -> None:
+@LEAN
+async def test_throttled_requests_wait_as_told(tmp_path: Path, naps: list[float], lean: bool) -> None:
     async with client_of(tmp_path, THROTTLED, THROTTLED, json({})) as (server, client):
-        await client.request("PATCH", "/x", {})
+        await client.request("PATCH", "/x", {}, lean=lean)
     assert len(server.requests) == 3
     assert naps == [1.0, 1.0]
 
 
+@LEAN
 @pytest.mark.parametrize("answer", [THROTTLED, LEADERLESS, hang_up])
-async def test_once_means_once(tmp_path: Path, naps: list[float], answer: Any) -> None:
+async def test_once_means_once(tmp_path: Path, naps: list[float], answer: Any, lean: bool) -> None:
     async with client_of(tmp_path, answer) as (server, client):
         with pytest.raises((ApiError, Unreachable)):
-            await client.request("PATCH", "/x", {}, once=True)
+            await client.request("PATCH", "/x", {}, once=True, lean=lean)
         assert len(server.requests) == 1
     assert naps == []
 
@@ -139,11 +145,12 @@ def accepting(token: str) -> Any:
     return answer
 
 
-async def test_credentials_are_read_anew_once(tmp_path: Path) -> None:
+@LEAN
+async def test_credentials_are_read_anew_once(tmp_path: Path, lean: bool) -> None:
     async with client_of(tmp_path, accepting("second")) as (server, client):
         kubeconfig(tmp_path, server.url, "second")
-        assert await client.request("GET", "/x") == {}
-        assert await client.request("GET", "/x") == {}
+        assert await client.request("PATCH", "/x", {}, lean=lean) == {}
+        assert await client.request("PATCH", "/x", {}, lean=lean) == {}
     assert len(server.requests) == 3
 
 
@@ -154,11 +161,14 @@ async def test_credentials_that_stay_wrong_are_told(tmp_path: Path) -> None:
     assert len(server.requests) == 2
 
 
+@LEAN
 @pytest.mark.parametrize("method", ["PATCH", "POST"])
-async def test_a_write_is_not_repeated_when_there_was_no_answer(tmp_path: Path, method: str) -> None:
+async def test_a_write_is_not_repeated_when_there_was_no_answer(
+    tmp_path: Path, method: str, lean: bool
+) -> None:
     async with client_of(tmp_path, hang_up) as (server, client):
         with pytest.raises(Unreachable, match=f"{method} /x"):
-            await client.request(method, "/x", {})
+            await client.request(method, "/x", {}, lean=lean)
     assert len(server.requests) == 1
 
 

@@ -130,6 +130,7 @@ class VirtualClient(Client):
         accept: str = "application/json",
         once: bool = False,
         most: int | None = None,
+        lean: bool = False,
     ) -> dict[str, Any]:
         await asyncio.sleep(self.seconds)
         if self.hangs:

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from crdkeeper.cluster.transport.shallow import ShallowContent, shallow
+from crdkeeper.cluster.transport.shallow import ShallowContent, ShallowResponse, loaded, shallow
 
 DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"b"},"spec":' + DEEP + b"}}"
@@ -19,11 +21,7 @@ class Content:
     """A body that arrives in pieces."""
 
     def __init__(self, body: bytes) -> None:
-        self.total_bytes = len(body)
         self._body = body
-
-    async def read(self, n: int = -1) -> bytes:
-        return self._body
 
     async def iter_chunked(self, n: int) -> AsyncIterator[bytes]:
         for at in range(0, len(self._body), n):
@@ -64,10 +62,46 @@ def test_lines(size: int, end: bytes) -> None:
     assert rest in ([], [b""])
 
 
-def test_a_whole_body() -> None:
-    async def read() -> bytes:
-        body: bytes = await content(EVENT).read()
-        return body
+async def as_kopf_reads(body: bytes, content_type: str = "application/json", status: int = 200) -> Any:
+    """What `json` of a response returns."""
 
-    assert json.loads(asyncio.run(read()))["type"] == "ADDED"
-    assert content(EVENT).total_bytes == len(EVENT)
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=content_type, status=status)
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    async with (
+        TestServer(app) as server,
+        aiohttp.ClientSession(response_class=ShallowResponse) as session,
+        session.get(server.make_url("/")) as response,
+    ):
+        return await response.json()
+
+
+@pytest.mark.parametrize("text", [PLAIN, EVENT, b'"\\ud800"', b"null", b"18446744073709551615"])
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_value_is_that_of_pythons_parser(text: bytes, status: int) -> None:
+    assert asyncio.run(as_kopf_reads(text, status=status)) == json.loads(shallow(text))
+
+
+def test_a_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(json, "loads", refuse)
+    assert loaded(PLAIN.decode())["type"] == "ADDED"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "error"),
+    [
+        (b"<html>", "text/html", aiohttp.ContentTypeError),
+        (PLAIN, "text/html", aiohttp.ContentTypeError),
+        (b"no JSON", "application/json", json.JSONDecodeError),
+    ],
+)
+def test_what_is_no_answer_of_an_api_server_is_refused(
+    body: bytes, content_type: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        asyncio.run(as_kopf_reads(body, content_type))

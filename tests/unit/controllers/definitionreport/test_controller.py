@@ -9,8 +9,10 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from crdkeeper.api.definitionreport import CountInProgress
+from crdkeeper.api.definitionreport import CountInProgress, DefinitionReport
+from crdkeeper.cluster.resources.kinds import parse_report
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.controllers.definitionreport import controller
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
 from crdkeeper.controllers.definitionreport.probes import Probe
 from crdkeeper.controllers.metrics import OperatorMetrics
@@ -47,6 +49,8 @@ class ReportsApi(FakeApi):
         """The CRDs that were read."""
         self.pruned = ""
         """The field of the status that the CRD does not have."""
+        self.late = 0.0
+        """The seconds from a write's event to its answer."""
 
     async def send(self, method: str, path: str, **_: Any) -> Answer:
         self.reads.append(path)
@@ -74,7 +78,10 @@ class ReportsApi(FakeApi):
         if path != name:
             answer = {**answer, "status": {**answer["status"]}}
             answer["status"].pop(self.pruned, None)
-        return self.show("MODIFIED", {**self.objects.get(name, {}), **answer})
+        written = self.show("MODIFIED", {**self.objects.get(name, {}), **answer})
+        if self.late:
+            await asyncio.sleep(self.late)
+        return written
 
     def show(self, type_: str, report: dict[str, Any]) -> dict[str, Any]:
         """The current report or, if it was deleted, its last state."""
@@ -101,8 +108,8 @@ def play(people: Callable[[ClusterState, ReportsApi], Awaitable[None]], *probes:
     async def main() -> None:
         api, state, metrics = ReportsApi(), ClusterState(), OperatorMetrics()
         api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",))
-        controller = DefinitionReports(cast(Client, api), state, metrics, identity="me", probes=probes)
-        task = asyncio.create_task(controller.run())
+        reports = DefinitionReports(cast(Client, api), state, metrics, identity="me", probes=probes)
+        task = asyncio.create_task(reports.run())
         state.saw_definition(NAME, seen(stored=("v2",)))
         await people(state, api)
         assert not task.done()
@@ -175,9 +182,9 @@ def test_what_comes_before_the_reports_are_known_is_read_if_it_is_not_on_record(
         api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",))
         for expected in (1, 1):
             state = ClusterState()
-            controller = DefinitionReports(cast(Client, api), state, OperatorMetrics(), identity="me")
+            reports = DefinitionReports(cast(Client, api), state, OperatorMetrics(), identity="me")
             state.saw_definition(NAME, seen(stored=("v2",)), live_crd(stored=("v2",)))
-            task = asyncio.create_task(controller.run())
+            task = asyncio.create_task(reports.run())
             await asyncio.sleep(0.2)
             assert api.ready
             assert len(api.reads) == expected
@@ -211,6 +218,48 @@ def test_a_report_that_somebody_has_changed_is_put_right() -> None:
         ready = api.ready
         api.show("MODIFIED", {**api.objects[REPORT], "status": {"conditions": []}})
         await asyncio.sleep(5.0)
+        assert api.ready == ready
+
+    play(people)
+
+
+def test_events_of_own_writes_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def reading(found: Mapping[str, Any]) -> DefinitionReport:
+        read.append(found)
+        return parse_report(found)
+
+    async def people(_: ClusterState, api: ReportsApi) -> None:
+        api.late = 0.5
+        await asyncio.sleep(5.0)
+        assert api.writes("PATCH", REPORT) == 2
+        assert not read
+        before = api.objects[REPORT]
+        api.show("MODIFIED", before)
+        await asyncio.sleep(5.0)
+        assert len(read) == 1, "it may have been changed by others"
+        # What is older says nothing, whoever has written it.
+        api.watches.put_nowait(orjson.dumps({"type": "MODIFIED", "object": before}))
+        await asyncio.sleep(5.0)
+        assert len(read) == 1
+        assert api.writes("PATCH", REPORT) == 2
+
+    monkeypatch.setattr(controller, "parse_report", reading)
+    play(people)
+
+
+@pytest.mark.parametrize("type_", ["MODIFIED", "DELETED"])
+def test_what_others_do_to_a_report_while_it_is_being_written_is_put_right(type_: str) -> None:
+    async def people(_: ClusterState, api: ReportsApi) -> None:
+        api.late = 2.0
+        await asyncio.sleep(3.0)
+        written = api.objects[REPORT]
+        ready = api.ready
+        api.show(type_, {**written, "status": {"conditions": []}})
+        await asyncio.sleep(0.5)
+        assert api.writes("PATCH", REPORT) == 2, "the answer is not there yet"
+        await asyncio.sleep(10.0)
         assert api.ready == ready
 
     play(people)
@@ -267,8 +316,8 @@ def test_findings_outlive_a_restart_and_the_loss_of_the_owner() -> None:
         findings: list[Any] = []
         for _ in range(2):
             state = ClusterState()
-            controller = DefinitionReports(cast(Client, api), state, OperatorMetrics(), identity="me")
-            task = asyncio.create_task(controller.run())
+            reports = DefinitionReports(cast(Client, api), state, OperatorMetrics(), identity="me")
+            task = asyncio.create_task(reports.run())
             state.saw_definition(NAME, seen(stored=("v2",), schema=flawed))
             await asyncio.sleep(60.0)
             report = api.objects[REPORT]

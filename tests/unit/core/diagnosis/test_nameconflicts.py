@@ -83,6 +83,13 @@ def test_the_claims_of_a_definition() -> None:
     assert name_claims(crd(status={"acceptedNames": None})).accepted == Names()
 
 
+def test_names_that_are_accepted_are_kept_once() -> None:
+    body = crd()
+    body["status"] = {"acceptedNames": dict(body["spec"]["names"])}
+    claims = name_claims(body)
+    assert claims.accepted is claims.wanted
+
+
 def test_in_words() -> None:
     found = NameConflict("shortNames", "db", "databases.example.com", "shortNames")
     assert describe(found) == 'shortNames "db" is held by CRD databases.example.com (as its short name)'

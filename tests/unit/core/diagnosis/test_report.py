@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.api.definitionreport import CountInProgress, DefinitionReport
-from crdkeeper.api.meta import ObjectMeta, OwnerReference, find_condition
+from crdkeeper.api.definitionreport import CountInProgress
+from crdkeeper.api.meta import find_condition
 from crdkeeper.core.diagnosis import registry
 from crdkeeper.core.diagnosis.assessment import Assessment, assess
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conditions import established, namesaccepted
 from crdkeeper.core.diagnosis.facts import LiveFacts
-from crdkeeper.core.diagnosis.findings import FindingSummary, collect
+from crdkeeper.core.diagnosis.findings import collect
 from crdkeeper.core.diagnosis.report import (
     ReportedCondition,
-    StoredReport,
     Wanted,
     nothing_stored,
     on_record,
@@ -25,7 +24,7 @@ from crdkeeper.core.diagnosis.report import (
 )
 from tests.kstatus import status_of
 from tests.unit.builders import later
-from tests.unit.core.diagnosis.builders import NAME, NOW, condition, facts, live_crd
+from tests.unit.core.diagnosis.builders import NAME, NOW, as_read, condition, facts, live_crd
 
 REFUSED = (
     condition("NamesAccepted", "False", "KindConflict", '"Widget" is already in use'),
@@ -44,16 +43,6 @@ def message(wanted: Wanted, type_: str) -> str:
     found = find_condition(wanted.status.conditions, type_)
     assert found is not None
     return found.message
-
-
-def as_read(wanted: Wanted, *, version: str = "7", uid: str = "u1") -> DefinitionReport:
-    """The report as returned by the API server after it was written."""
-    owner = OwnerReference(
-        api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition", name=NAME, uid=uid
-    )
-    metadata = ObjectMeta(name=NAME, uid="r1", resource_version=version, owner_references=[owner])
-    written = DefinitionReport(metadata=metadata, status=wanted.status).to_object()
-    return DefinitionReport.model_validate(written)
 
 
 def test_all_conditions_are_there_in_their_order() -> None:
@@ -236,16 +225,6 @@ def test_conditions_that_others_add_are_left_alone() -> None:
     assert "TheirsReady" not in on_record(report).reported
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "newer"), [("10", "9", True), ("9", "10", False), ("9", "9", False)]
-)
-def test_newer_is_told_by_the_resource_version(one: str, other: str, newer: bool) -> None:
-    def record(version: str) -> StoredReport:
-        return StoredReport("r1", version, (), b"", FindingSummary(), b"", "", {})
-
-    assert record(one).is_newer_than(record(other)) is newer
-
-
 def test_a_reason_belongs_to_one_condition_and_says_what_to_do() -> None:
     for type_, reasons in registry.REASONS.items():
         assert reasons, type_
@@ -365,13 +344,6 @@ def test_versions_that_strangers_made_up_are_bounded() -> None:
     assert len(found.versions) == 20
     assert all(len(each.version) < 64 for each in found.versions)
     assert as_read(wanted_report(facts(live=counted(forged)), {})).status.census == found
-
-
-def test_a_report_that_was_read_already_is_recognized() -> None:
-    known = on_record(as_read(wanted_report(facts(), {}), version="7"))
-    assert known.is_of({"metadata": {"resourceVersion": "7"}})
-    assert not known.is_of({"metadata": {"resourceVersion": "8"}})
-    assert not on_record(as_read(wanted_report(facts(), {}), version="")).is_of({"metadata": {}})
 
 
 def test_how_far_a_count_has_got_stays_until_it_goes_on() -> None:

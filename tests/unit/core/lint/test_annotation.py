@@ -1,7 +1,6 @@
 """Findings that a CRD's annotation ignores, and errors in the annotation itself."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,7 +76,7 @@ def test_the_first_line_counts() -> None:
 def test_a_hostile_glob_takes_no_longer_than_others() -> None:
     # As a regular expression with `.*` for each star, it takes longer than the universe has existed.
     field = ".spec." + "a" * 300
-    on = replace(ON, where=Spot(field, ()))
+    on = ON._replace(where=Spot(field, ()))
     found, unused = apply_annotation(metadata(f"boolean {'*a' * 100}*b: Slow."), [on])
     assert (found.ignored, unused.rule) == ("", IGNORE_UNUSED)
 
@@ -102,12 +101,12 @@ def test_the_work_for_many_globs_and_findings_is_bounded(monkeypatch: pytest.Mon
     monkeypatch.setattr(annotation._Glob, "matches", counted)
     monkeypatch.setattr(annotation, "MAX_TRIES", 10_000)
     text = "\n".join(f"boolean *{i}*x: Ours." for i in range(100))
-    found = [replace(ON, where=Spot(f"v1:.spec.on{i}", ())) for i in range(200)]
+    found = [ON._replace(where=Spot(f"v1:.spec.on{i}", ())) for i in range(200)]
     *same, fault = apply_annotation(metadata(f"{text}\nboolean *on1: Two states."), found)
     assert tries["tried"] <= 10_000
     assert fault.rule is IGNORE_INVALID
     assert fault.message.endswith("too many fields with * for 200 findings; some remain")
-    assert same == [replace(each, ignored="Two states.") if i == 1 else each for i, each in enumerate(found)]
+    assert same == [each._replace(ignored="Two states.") if i == 1 else each for i, each in enumerate(found)]
 
 
 @pytest.mark.parametrize(

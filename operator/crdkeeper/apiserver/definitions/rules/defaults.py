@@ -4,7 +4,7 @@ As in ValidateDefaults and PruneDefaults of k8s.io/apiextensions-apiserver/pkg/a
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.apiserver.cel.expressions import OBJECT_LIMIT, Account
 from crdkeeper.apiserver.objects.effort import limited, spend_on_nodes
@@ -208,10 +208,15 @@ def _all_nodes(schema: Schema) -> list[Schema]:
     return found
 
 
+_SHAPES: Final = frozenset(("properties", "items", "additionalProperties"))
+
+
 def _shaping_nodes(schema: Schema) -> list[Schema]:
     """The nodes outside allOf, anyOf, oneOf and not."""
     found = [schema]
     for each in found:
+        if _SHAPES.isdisjoint(each):
+            continue
         found.extend((each.get("properties") or {}).values())
         for key in ("items", "additionalProperties"):
             if isinstance(each.get(key), dict):
