@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import pytest
 
+from tests.cluster.changes.ruled import DROPPED, RuledScene
 from tests.cluster.changes.scene import CHANGES, without
+from tests.cluster.conversion.scene import V1, Scene
 from tests.cluster.harness.customkind import SPEC, CustomKind
 from tests.controlplane.kubectl import Kubectl
 from tests.node.cluster import NodeCluster
@@ -25,18 +27,24 @@ HARM: Final = "2 of 5 Database objects would lose spec.note at v1, v2, such as d
 REFUSED: Final = f"DefinitionPolicy {GROUP} refuses it (spec.changes): {HARM}"
 APPLIES: Final = 20
 """At least, for each way to kill the pods."""
+RULED: Final = "node-ruled.example.com"
 ROLE: Final = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
     "metadata": {"name": "test-changes", "labels": {"rbac.crdkeeper.dev/aggregate-to-changes": "true"}},
-    "rules": [{"apiGroups": [GROUP], "resources": [KIND.plural], "verbs": ["list"]}],
+    "rules": [{"apiGroups": [GROUP, RULED], "resources": ["*"], "verbs": ["list"]}],
 }
-POLICY: Final[dict[str, Any]] = {
-    "apiVersion": "crdkeeper.dev/v1alpha1",
-    "kind": "DefinitionPolicy",
-    "metadata": {"name": GROUP},
-    "spec": {"groups": [GROUP], "changes": "Warn", "storageMigration": {"mode": "Disabled"}},
-}
+
+
+def policy(group: str, mode: str) -> dict[str, Any]:
+    """A policy that judges changes of a group's CRDs."""
+    return {
+        "apiVersion": "crdkeeper.dev/v1alpha1",
+        "kind": "DefinitionPolicy",
+        "metadata": {"name": group},
+        "spec": {"groups": [group], "changes": mode, "storageMigration": {"mode": "Disabled"}},
+    }
+
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -105,8 +113,8 @@ class Judged:
         """Leave nothing that judges or is judged, and no pod whose container was killed."""
         names = [each.name for each in self.pods() if each.restarts]
         for command in (
-            ("defpol", GROUP),
-            ("crd", KIND.name, "--timeout=60s"),
+            ("defpol", GROUP, RULED),
+            ("crd", KIND.name, "--timeout=180s"),
             ("clusterrole", "test-changes"),
             (f"--kustomize={CHANGES}",),
         ):
@@ -130,7 +138,7 @@ def judged(session_nodes: NodeCluster) -> Iterator[Judged]:
 
 
 def test_pods_warn_of_a_change_and_refuse_it(judged: Judged, nodes: NodeCluster) -> None:
-    judged.put(POLICY)
+    judged.put(policy(GROUP, "Warn"))
     judged.until_in_force("False", "`kubectl apply --server-side -k manifests/changes` grants")
     judged.kubectl("apply", "--server-side", f"--kustomize={CHANGES}")
     judged.put(ROLE)
@@ -140,6 +148,24 @@ def test_pods_warn_of_a_change_and_refuse_it(judged: Judged, nodes: NodeCluster)
     judged.judge("Deny")
     said = judged.until_said(REFUSED)
     assert "serverside-applied" not in said
+
+
+async def test_rules_count_where_a_crd_names_our_service(judged: Judged, nodes: NodeCluster) -> None:
+    scene = Scene(judged.deployment.plane, RULED)
+    try:
+        scene.create("v1", "a", V1)
+        scene.convert(DROPPED)
+        scene.ready()
+        judged.put(policy(RULED, "Deny"))
+        ruled = RuledScene(scene)
+        await ruled.until_refused()
+        ours = scene.conversion()["webhook"]["clientConfig"]
+        scene.convert_at(**ours | {"service": {**ours["service"], "namespace": "former"}})
+        await ruled.until_harmless()
+        scene.convert_at(**ours)
+        await ruled.until_refused()
+    finally:
+        scene.remove()
 
 
 def containers(judged: Judged) -> None:

@@ -31,15 +31,26 @@ class LabelSelector(ApiModel):
     ]
 
 
-class DefinitionSelector(LabelSelector):
+class DefinitionRequirement(LabelSelectorRequirement):
+    """One requirement of a label selector. What is longer than a label can be matches none."""
+
+    key: str = Field(max_length=317)
+    values: Annotated[
+        list[Annotated[str, Field(max_length=63)]],
+        Field(default_factory=list, max_length=64, json_schema_extra=_ATOMIC),
+    ]
+
+
+class DefinitionSelector(ApiModel):
     """Selects CRDs by their labels. An empty selector selects all CRDs.
 
-    Its size is limited, because the API server evaluates it whenever somebody deletes a CRD.
+    Its size is limited, because the API server evaluates it whenever somebody deletes a CRD. What costs it
+    more than CEL may cost would protect nothing.
     """
 
-    match_labels: dict[str, str] = Field(default_factory=dict, max_length=64)
+    match_labels: dict[str, Annotated[str, Field(max_length=63)]] = Field(default_factory=dict, max_length=64)
     match_expressions: Annotated[
-        list[LabelSelectorRequirement],
+        list[DefinitionRequirement],
         Field(default_factory=list, max_length=64, json_schema_extra=_ATOMIC),
     ]
 
@@ -102,7 +113,7 @@ class DefinitionPolicyStatus(ApiModel):
     outdated: int = 0
     """Number of those whose status.storedVersions lists more than the storage version."""
     failing: int = 0
-    """Number of those whose migration is failing."""
+    """Number of those whose migration, or in mode Plan whose dry run, is failing. 0 in mode Disabled."""
     protected: int = 0
     """Number of CRDs that this policy protects from deletion, without those that may be deleted."""
     finalizers: Annotated[list[FinalizerStanding], Field(default_factory=list, json_schema_extra=_ATOMIC)]

@@ -37,7 +37,7 @@ def readiness(
     """The answer of /readyz: whether API servers may be sent here.
 
     `broken` names a task that ended; `loaded`: all rules that existed at startup are compiled; `judging`:
-    there are policies that judge changes of CRDs.
+    there are policies that judge changes of CRDs, or protect CRDs.
     """
     if broken:
         return Response(f"{broken}\n".encode(), 503)

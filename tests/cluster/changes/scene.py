@@ -18,7 +18,7 @@ from tests.cluster.harness import NAMESPACE, Admin, CustomKind, Operator, eventu
 from tests.cluster.harness.admin import CLUSTER_ROLES, FIELD_MANAGER, POLICIES
 from tests.cluster.harness.customkind import SPEC
 from tests.cluster.harness.installation import MANIFESTS
-from tests.cluster.harness.webhookpod import WEBHOOK_ACCOUNT, WebhookPod
+from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 
 CHANGES: Final = MANIFESTS / "changes"
@@ -87,15 +87,15 @@ class Scene:
         }
         await self.admin.create(CLUSTER_ROLES, role)
 
-    async def until_denied(self, verb: str, group: str, resource: str) -> None:
-        """Returns once the API server denies that to the webhook, which it does some time after a change."""
-        account = self.admin.cluster.service_account_kubeconfig(NAMESPACE, WEBHOOK_ACCOUNT)
-        async with Client(Connection(account)) as webhook:
+    async def until_denied(self, right: Right, account: str) -> None:
+        """Returns once the API server denies that to an account, which it does some time after a change."""
+        kubeconfig = self.admin.cluster.service_account_kubeconfig(NAMESPACE, account)
+        async with Client(Connection(kubeconfig)) as client:
 
             async def denied() -> bool:
-                return bool(await missing_rights(webhook, [Right(verb, group, resource)]))
+                return bool(await missing_rights(client, [right]))
 
-            await eventually(denied, otherwise=lambda: f"the webhook may still {verb} {resource}")
+            await eventually(denied, otherwise=lambda: f"{account} may still {right}")
 
     async def judge(self, mode: str, **spec: Any) -> None:
         """Have a policy judge changes of the group; returns once it is in force."""

@@ -1,15 +1,26 @@
 """DefinitionPolicies with spec.changes: what kubectl shows, and what the API server refuses."""
 
+import copy
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from crdkeeper.cluster.resources.access import Right
 from tests.cluster.changes.scene import ALLOW, CHANGES, CONFIGURATION, Scene, enum, without
+from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.harness import eventually
 from tests.cluster.harness.admin import CLUSTER_ROLES, POLICIES
+from tests.cluster.harness.customkind import SPEC, CustomKind
+from tests.cluster.harness.installation import SERVICE_ACCOUNT
+from tests.cluster.harness.webhookpod import WEBHOOK_ACCOUNT
 from tests.cluster.reports.live.scene import change_versions, let_read
 from tests.cluster.reports.reports import report_where
+
+CONFIGURATIONS: Final = ("admissionregistration.k8s.io", "validatingwebhookconfigurations")
 
 
 def warnings(said: str) -> list[str]:
@@ -63,6 +74,64 @@ async def test_what_harms_objects_is_refused_until_it_is_allowed(scene: Scene) -
     said = await scene.until_said("allowed by", changed, annotations={ALLOW: "all moved away"})
     assert warnings(said)[0].startswith(f"allowed by {ALLOW} (all moved away)")
     assert "serverside-applied" in scene.apply(changed, annotations={ALLOW: "all moved away"})
+
+
+async def test_what_is_refused_can_be_rehearsed(scene: Scene, shell: CommandLine, tmp_path: Path) -> None:
+    await scene.judge("Deny")
+    await databases(scene, 3)
+    changed = scene.kind.changed("v1", spec=without("engine"))
+    await scene.until_said("refuses it", changed)
+    before = await scene.admin.definition(scene.kind)
+    (tmp_path / "crd.json").write_text(json.dumps(changed.to_object()), encoding="utf-8")
+    rehearsed = await shell.run("rehearse", "-f", str(tmp_path / "crd.json"))
+    assert (rehearsed.exit_code, rehearsed.stderr) == (1, "")
+    assert "Pruned (a field is lost for all who read it): 3 objects" in rehearsed.stdout
+    assert await scene.admin.definition(scene.kind) == before
+    assert "refuses it" in scene.apply(changed)
+
+
+async def test_what_the_present_schema_refuses_is_not_held_against_a_change(scene: Scene) -> None:
+    await scene.judge("Deny")
+    await databases(scene, 3)
+    await scene.admin.create_objects(scene.kind, 2, prefix="noted", engine="mysql", note="by hand")
+    said = scene.apply(scene.kind.changed("v1", spec=enum("postgres")), annotations={ALLOW: "to be mended"})
+    assert "serverside-applied" in said
+    worse = enum("oracle")
+    said = await scene.until_said("enum-", scene.kind.changed("v1", spec=worse))
+    assert "serverside-applied" in said
+    assert "Database objects" not in said
+    del worse["properties"]["note"]
+    lost = "2 of 5 Database objects would lose spec.note at v1, v2, such as default/noted-00000"
+    said = await scene.until_said(
+        f"refuses it (spec.changes): {lost}. To allow it", scene.kind.changed("v1", spec=worse)
+    )
+    assert said.count("Database objects") == 2
+
+
+async def test_objects_that_would_be_read_differently_are_not_harmed_unseen(scene: Scene) -> None:
+    def noting(**note: object) -> CustomKind:
+        spec = copy.deepcopy(SPEC)
+        spec["properties"]["note"] = {"type": "string", **note}
+        return scene.kind.changed("v1", spec=spec)
+
+    await scene.judge("Deny")
+    await scene.admin.apply_definition(noting(nullable=True))
+    await scene.admin.create_objects(scene.kind, 3, note="by hand")
+    await scene.admin.create_objects(scene.kind, 2, prefix="null", note=None)
+    changed = noting(default="none")
+    told = "2 of 5 Database objects would have another value in spec.note at v1, such as default/null-00000"
+    await scene.until_said(f"refuses it (spec.changes): {told}", changed)
+    # It was right.
+    assert "serverside-applied" in scene.apply(changed, annotations={ALLOW: "nobody reads them"})
+
+    async def notes() -> list[str]:
+        found = [await scene.admin.get(scene.kind.path(f"{each}-00000")) for each in ("db", "null")]
+        return [each["spec"].get("note") for each in found]
+
+    async def changed_so() -> bool:
+        return await notes() == ["by hand", "none"]
+
+    await eventually(changed_so)
 
 
 async def test_a_change_that_takes_the_label_away_is_judged(scene: Scene) -> None:
@@ -191,7 +260,7 @@ async def test_what_cannot_be_examined_is_told_from_the_last_census(scene: Scene
 async def test_a_webhook_without_its_rights_is_told_of(scene: Scene) -> None:
     await scene.judge("Warn")
     await scene.admin.delete(f"{CLUSTER_ROLES}/crdkeeper-changes-webhook")
-    await scene.until_denied("list", "admissionregistration.k8s.io", "validatingwebhookconfigurations")
+    await scene.until_denied(Right("list", *CONFIGURATIONS), WEBHOOK_ACCOUNT)
     scene.pod.process.kill()  # it still knows what it has read
     scene.pod.start()
     try:
@@ -210,6 +279,43 @@ async def test_a_webhook_without_its_rights_is_told_of(scene: Scene) -> None:
         scene.pod.process.kill()
         scene.pod.start()
     await scene.condition("ChangesJudged", "True")
+
+
+async def test_an_operator_without_its_rights_is_told_of(scene: Scene) -> None:
+    await scene.judge("Warn")
+    await databases(scene)
+    role = f"{CLUSTER_ROLES}/crdkeeper-changes-operator"
+    (rule,) = (await scene.admin.get(role))["rules"]
+    message = ""
+
+    async def told(text: str) -> None:
+        async def look() -> bool:
+            nonlocal message
+            message = (await scene.condition("ChangesJudged", "False"))["message"]
+            return text in message
+
+        await eventually(look, otherwise=lambda: message)
+        assert 'resourceNames: ["crdkeeper-changes"], verbs: ["get", "patch"]' in message
+
+    async def leave(verb: str, other: str) -> None:
+        await scene.admin.merge(role, {"rules": [{**rule, "verbs": [verb]}]})
+        await scene.until_denied(Right(other, *CONFIGURATIONS, name="crdkeeper-changes"), SERVICE_ACCOUNT)
+
+    try:
+        await leave("patch", "get")
+        # It looks again when a policy has changed.
+        await scene.admin.merge(f"{POLICIES}/{scene.kind.group}", {"spec": {"changes": "Deny"}})
+        await told("the operator may not read the ValidatingWebhookConfiguration crdkeeper-changes")
+        # The entry is there all the same.
+        await scene.until_said("refuses it", scene.kind.changed("v1", spec=enum("postgres")))
+        (entry,) = (await scene.admin.get(CONFIGURATION))["webhooks"]
+        await scene.admin.merge(CONFIGURATION, {"webhooks": [{**entry, "timeoutSeconds": 1}]})
+        await leave("get", "patch")
+        await told("the operator may not write the ValidatingWebhookConfiguration crdkeeper-changes")
+    finally:
+        scene.kubectl("apply", "--server-side", "--force-conflicts", f"--kustomize={CHANGES}")
+    await scene.condition("ChangesJudged", "True")
+    assert (await scene.admin.get(CONFIGURATION))["webhooks"] == [entry]
 
 
 @pytest.mark.parametrize("path", ["/changes/", "/changes/guessed", "/changes/" + "a" * 48])

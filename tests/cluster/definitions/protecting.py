@@ -1,17 +1,78 @@
 """Policies that protect CRDs, and what the API server says then."""
 
+import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError
+from crdkeeper.core.policy.selection import selects
 from tests.cluster.harness import Admin, CustomKind, eventually
 from tests.cluster.harness.admin import CRDS, POLICIES
 
 Json = dict[str, Any]
 ALLOW = "crdkeeper.dev/allow-deletion"
+BY_WEBHOOK = 'admission webhook "changes.crdkeeper.dev" denied the request: '
+"""How the webhook's refusals begin."""
 LABELS = {"team": "a", "tier": "gold"}
+BINDING = (
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/crdkeeper-definition-protection"
+)
+DENY: Json = {"deletion": "Deny"}
+LONG = [("?*[!x]" * 60)[:246].rpartition("[")[0] + f"{number:02}" for number in range(63)]
+"""As many globs as a policy may have, almost, each almost as long as it may be."""
+
+SELECTORS: list[Json] = [
+    {},
+    {"matchLabels": {"team": "a"}},
+    {"matchLabels": {"team": "b"}},
+    {"matchLabels": {"team": "a", "tier": "gold"}},
+    {"matchLabels": {"team": "a", "tier": "tin"}},
+    {"matchLabels": {"missing": ""}},
+    *(
+        {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
+        for key, (operator, values) in itertools.product(
+            ("team", "missing"),
+            (("In", ["a", "b"]), ("In", ["b"]), ("NotIn", ["b"]), ("NotIn", ["a"])),
+        )
+    ),
+    *(
+        {"matchExpressions": [{"key": key, "operator": operator}]}
+        for key, operator in itertools.product(("team", "missing"), ("Exists", "DoesNotExist"))
+    ),
+    {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]},
+]
+
+
+def selection_cases(group: str) -> list[Json]:
+    """Parts of a policy's spec that select a CRD of the group with `LABELS`, or do not."""
+    first, _, rest = group.partition(".")
+    globs = [
+        ["*"],
+        [group],
+        [f"other.{group}"],
+        ["none.example.org", f"*.{rest}"],
+        [f"?{group[1:]}"],
+        [f"??{group[1:]}"],
+        [f"[{group[0]}]{group[1:]}"],
+        [f"[!{group[0]}]{group[1:]}"],
+        [group.replace(".", "x")],
+        [group.upper()],
+        ["("],
+        ["[", "[!z-a]*", "[]"],
+        ["[", "[!z-a]*", "*"],
+        [f"{group[0]}[*?a-z0-9.-]*"],
+        ["[*?]*"],
+        [*LONG, group],
+        LONG,
+        [f"{group}|other"],
+        ["(", group],
+        [first],
+    ]
+    cases: list[Json] = [{"groups": each} for each in globs]
+    return cases + [{"groups": [group], "selector": each} for each in SELECTORS]
 
 
 async def protect(admin: Admin, name: str, *, deletion: str = "Deny", **spec: Any) -> DefinitionPolicy:
@@ -36,14 +97,14 @@ async def refusal(admin: Admin, name: str) -> str:
     return ""
 
 
-async def refused(admin: Admin, name: str, *, wanted: bool = True) -> str:
-    """The refusal, as soon as the API server knows of the policy."""
+async def refused(admin: Admin, name: str, *, wanted: bool = True, by: str = "") -> str:
+    """The refusal, as soon as the API server knows of the policy; the one that begins with `by`."""
     last = ""
 
     async def look() -> bool:
         nonlocal last
         last = await refusal(admin, name)
-        return bool(last) is wanted
+        return bool(last) is wanted and last.startswith(by)
 
     await eventually(look, otherwise=lambda: f"refused: {last!r}")
     return last
@@ -55,21 +116,58 @@ async def apply_labelled(admin: Admin, group: str) -> CustomKind:
     return kind
 
 
+async def try_selections(admin: Admin, group: str, *, by: str = "") -> CustomKind:
+    """Policies protect a CRD in just the cases in which they select it; refusals begin with `by`."""
+    kind = await apply_labelled(admin, group)
+    crd = await admin.definition(kind)
+    for case in selection_cases(group):
+        body = {"metadata": {"name": group}, "spec": {"protection": DENY, **case}}
+        wanted = selects(DefinitionPolicy.model_validate(body), definition_facts(crd))
+        # From the opposite: only so does a deletion that passes say anything.
+        await protect(admin, group, groups=[group], deletion="Allow" if wanted else "Deny")
+        await refused(admin, kind.name, wanted=not wanted)
+        await protect(admin, group, **case)
+        await refused(admin, kind.name, wanted=wanted, by=by if wanted else "")
+    await admin.delete(f"{POLICIES}/{group}")
+    return kind
+
+
 async def annotate(admin: Admin, kind: CustomKind, reason: str) -> None:
     body = {"metadata": {"annotations": {ALLOW: reason}}}
     await admin.client.request("PATCH", f"{CRDS}/{kind.name}", body, content_type=MERGE_PATCH)
 
 
+async def serve(admin: Admin, kind: CustomKind, *versions: str) -> None:
+    """Serve only these versions."""
+    crd = await admin.definition(kind)
+    changed = [{**each, "served": each["name"] in versions} for each in crd["spec"]["versions"]]
+    body = {"spec": {"versions": changed}}
+    await admin.client.request("PATCH", f"{CRDS}/{kind.name}", body, content_type=MERGE_PATCH)
+
+
 def why_unready(status: Json) -> str:
     """The reason of Ready, if it is False."""
+    return "".join(each["reason"] for each in _unready(status))
+
+
+def said_of_unready(status: Json) -> str:
+    """The message of Ready, if it is False."""
+    return "".join(each["message"] for each in _unready(status))
+
+
+def _unready(status: Json) -> list[Json]:
     conditions: list[Json] = status.get("conditions") or []
-    return "".join(
-        each["reason"] for each in conditions if (each["type"], each["status"]) == ("Ready", "False")
-    )
+    return [each for each in conditions if (each["type"], each["status"]) == ("Ready", "False")]
 
 
-async def policy_where(admin: Admin, name: str, holds: Callable[[Json], bool]) -> None:
+async def policy_where(admin: Admin, name: str, holds: Callable[[Json], bool]) -> Json:
+    """The status of the policy, as soon as that is true for it."""
+    status: Json = {}
+
     async def look() -> bool:
-        return holds((await admin.get(f"{POLICIES}/{name}")).get("status") or {})
+        nonlocal status
+        status = (await admin.get(f"{POLICIES}/{name}")).get("status") or {}
+        return holds(status)
 
-    await eventually(look)
+    await eventually(look, otherwise=lambda: f"its status is {status}")
+    return status

@@ -1,96 +1,32 @@
 """DefinitionPolicies that protect CRDs: the API server refuses, with nothing of crdkeeper running."""
 
-import itertools
 from typing import Any
 
 import pytest
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError
-from crdkeeper.core.policy.selection import selects
 from tests.cluster.definitions.protecting import (
     ALLOW,
+    BINDING,
     annotate,
     apply_labelled,
     policy_where,
     protect,
     refusal,
     refused,
+    serve,
+    try_selections,
     why_unready,
 )
 from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.harness.admin import CRDS, POLICIES
 
 Json = dict[str, Any]
-BINDING = (
-    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/crdkeeper-definition-protection"
-)
-DENY: Json = {"deletion": "Deny"}
 
 
-LONG = [("?*[!x]" * 60)[:246].rpartition("[")[0] + f"{number:02}" for number in range(63)]
-"""As many globs as a policy may have, almost, each almost as long as it may be."""
-
-SELECTORS: list[Json] = [
-    {},
-    {"matchLabels": {"team": "a"}},
-    {"matchLabels": {"team": "b"}},
-    {"matchLabels": {"team": "a", "tier": "gold"}},
-    {"matchLabels": {"team": "a", "tier": "tin"}},
-    {"matchLabels": {"missing": ""}},
-    *(
-        {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
-        for key, (operator, values) in itertools.product(
-            ("team", "missing"),
-            (("In", ["a", "b"]), ("In", ["b"]), ("NotIn", ["b"]), ("NotIn", ["a"])),
-        )
-    ),
-    *(
-        {"matchExpressions": [{"key": key, "operator": operator}]}
-        for key, operator in itertools.product(("team", "missing"), ("Exists", "DoesNotExist"))
-    ),
-    {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]},
-]
-
-
+@pytest.mark.timeout(900)
 async def test_it_selects_as_the_operator_does(admin: Admin, group: str) -> None:
-    kind = await apply_labelled(admin, group)
-    crd = await admin.definition(kind)
-    first, _, rest = group.partition(".")
-    globs = [
-        ["*"],
-        [group],
-        [f"other.{group}"],
-        ["none.example.org", f"*.{rest}"],
-        [f"?{group[1:]}"],
-        [f"??{group[1:]}"],
-        [f"[{group[0]}]{group[1:]}"],
-        [f"[!{group[0]}]{group[1:]}"],
-        [group.replace(".", "x")],
-        [group.upper()],
-        ["("],
-        ["[", "[!z-a]*", "[]"],
-        ["[", "[!z-a]*", "*"],
-        [f"{group[0]}[*?a-z0-9.-]*"],
-        ["[*?]*"],
-        [*LONG, group],
-        LONG,
-        [f"{group}|other"],
-        ["(", group],
-        [first],
-    ]
-    cases: list[Json] = [{"groups": each} for each in globs]
-    cases += [{"groups": [group], "selector": each} for each in SELECTORS]
-    for case in cases:
-        body = {"metadata": {"name": group}, "spec": {"protection": DENY, **case}}
-        wanted = selects(DefinitionPolicy.model_validate(body), definition_facts(crd))
-        # From the opposite: only so does a deletion that passes say anything.
-        await protect(admin, group, groups=[group], deletion="Allow" if wanted else "Deny")
-        await refused(admin, kind.name, wanted=not wanted)
-        await protect(admin, group, **case)
-        await refused(admin, kind.name, wanted=wanted)
-    await admin.delete(f"{POLICIES}/{group}")
+    await try_selections(admin, group)
 
 
 async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: str) -> None:
@@ -113,14 +49,6 @@ async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: st
     assert not await refusal(admin, kind.name)
     await admin.delete(f"{CRDS}/{kind.name}")
     await admin.delete(f"{POLICIES}/{group}")
-
-
-async def serve(admin: Admin, kind: CustomKind, *versions: str) -> None:
-    """Serve only these versions."""
-    crd = await admin.definition(kind)
-    changed = [{**each, "served": each["name"] in versions} for each in crd["spec"]["versions"]]
-    body = {"spec": {"versions": changed}}
-    await admin.client.request("PATCH", f"{CRDS}/{kind.name}", body, content_type=MERGE_PATCH)
 
 
 async def test_the_last_served_version_stays_served(admin: Admin, group: str) -> None:

@@ -37,7 +37,7 @@ AT_ONCE = 6
 SHOWN = 12
 BIGGEST = 50_000
 TIMEOUT_SECONDS = 300 + 10 * COUNT
-SECONDS = 60
+SECONDS = 120
 
 Case = tuple[Crd, Crd, Comparison, OutcomeComparison]
 """The old CRD, the new one, and the comparisons of errors and outcomes."""

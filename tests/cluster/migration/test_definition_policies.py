@@ -75,9 +75,7 @@ async def test_a_flip_is_migrated_and_all_goes_with_the_crd(
     (owner,) = created.metadata.owner_references
     assert (owner.kind, owner.name) == ("CustomResourceDefinition", kind.name)
     assert owner.uid == (await admin.definition(kind))["metadata"]["uid"]
-    assert ("Normal", "MigrationCreated") in [
-        (type_, reason) for type_, reason, _ in await admin.events(group, "DefinitionPolicy")
-    ]
+    await admin.wait_for_event(group, "Normal", "MigrationCreated", "DefinitionPolicy")
 
     await admin.delete(f"{CRDS}/{kind.name}")
 

@@ -241,7 +241,7 @@ async def test_it_is_not_ready_to_judge_changes_without_a_certificate(tmp_path: 
     for each in files:
         each.unlink()
     await served.until_ready(b"converting nothing")
-    policies.content = b"[]"
+    policies._saw_policy("p", {"metadata": {"name": "p"}, "spec": {"protection": {"deletion": "Deny"}}})
     await served.until_ready(b" 503 ")
     assert f"waiting for {files[0]}".encode() in await served.probe("/readyz")
     served.stop.set()

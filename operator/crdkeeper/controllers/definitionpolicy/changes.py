@@ -1,7 +1,8 @@
-"""Has API servers ask our webhook about changes of CRDs while a DefinitionPolicy wants that.
+"""Has API servers ask our webhook about changes and deletions of CRDs while a DefinitionPolicy wants that.
 
 The ValidatingWebhookConfiguration comes from manifests/changes without webhooks. This adds our entry, keeps
-it as it should be whoever else changes it, and takes it off when no policy wants it any more.
+it as it should be whoever else changes it, and takes it off when no policy wants it any more. Policies that
+protect CRDs from deletion do without, where manifests/changes is not applied.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ from crdkeeper.cluster.resources.changewebhook import (
     entry_of,
     find_configuration,
     new_token,
+    operations,
+    operations_of,
     token_of,
     wanted_entry,
 )
@@ -26,7 +29,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.policy.reading import why_unread
-from crdkeeper.core.policy.selection import guarding, guarding_digest
+from crdkeeper.core.policy.selection import guarding, guarding_digest, protecting
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +51,7 @@ _POLICY_RULE: Final = (
     f'{{apiGroups: ["{GROUP}"], resources: ["{DefinitionPolicy.plural}"], verbs: ["list", "watch"]}}'
 )
 BEGINNING: Final = "the operator has not looked yet"
+_UNUSED: Final = "manifests/changes are not applied, and no policy needs them"
 
 
 class ChangeGuard:
@@ -70,13 +74,14 @@ class ChangeGuard:
         self._namespace = namespace
         self._told = told
         self._woken = asyncio.Event()
-        self._policies = ""
-        """The digest of the policies when they last changed; what we write into their status is no change."""
+        self._policies = "", False
+        """The policies when they last changed; what we write into their status is no change."""
         state.listen(self._saw)
 
     def _saw(self, kind: str, _: str) -> None:
         if kind == DefinitionPolicy.plural:
-            policies = guarding_digest(self._state.of(DefinitionPolicy).values())
+            known = self._state.of(DefinitionPolicy).values()
+            policies = guarding_digest(known), bool(protecting(known))
             if policies == self._policies:
                 return
             self._policies = policies
@@ -106,34 +111,48 @@ class ChangeGuard:
 
     async def _ensure(self) -> str:
         """Have the configuration as the policies want it. Returns why changes are not judged."""
-        policies = guarding(self._state.of(DefinitionPolicy).values())
+        policies = list(self._state.of(DefinitionPolicy).values())
+        judging, protects = guarding(policies), bool(protecting(policies))
+        unneeded = _UNUSED if protects else BEGINNING
         try:
             found = await find_configuration(self._client)
         except ApiError as error:
             if error.code != 403:
                 raise
             self._trusted(None)
-            if not policies:
-                return BEGINNING
+            if not judging:
+                return unneeded
             return f"the operator may not read the {_KIND} {NAME}. {_REMEDY} grants {_RULE}"
         if found is None:
             self._trusted(None)
-            return f"there is no {_KIND} {NAME}. {_REMEDY} creates it" if policies else BEGINNING
-        if not policies and entry_of(found) is not None:
+            return f"there is no {_KIND} {NAME}. {_REMEDY} creates it" if judging else unneeded
+        asked, judges = operations_of(found), bool(judging)
+        if asked - {*operations(judging=judges, protecting=protects)} or (
+            entry_of(found) is not None and not (judging or protects)
+        ):
             # At the start not all policies may be known yet; without the entry, nothing would be judged.
-            stored = await list_policies(self._client) or []
-            if any(map(why_unread, stored)):
+            stored = await list_policies(self._client)
+            if stored is None:
+                # One that has just started serves no CRDs yet.
+                return "the API server does not know DefinitionPolicies"
+            judging, protects = guarding(stored), bool(protecting(stored))
+            unread = any(map(why_unread, stored))
+            if unread and not (judging or protects):
                 return "a DefinitionPolicy cannot be read, so that it is not known whether one wants that"
-            policies = guarding(stored)
-        if not policies:
+            judges = bool(judging) or (unread and "CREATE" in asked)
+            protects = protects or (unread and "DELETE" in asked)
+        if not (judging or protects):
             self._trusted(None)
             refused = await self._apply(found, None) if entry_of(found) is not None else ""
             return refused or BEGINNING
         bundle = self._state.trust.bundle
         if bundle is None:
+            self._want_certificate()
             return self._state.trust.problem or "the webhook's certificate is being issued"
         token = token_of(found) or new_token()
-        wanted = wanted_entry(self._address, bundle, token, self._namespace)
+        wanted = wanted_entry(
+            self._address, bundle, token, self._namespace, judging=judges, protecting=protects
+        )
         if entry_of(found) != wanted:
             refused = await self._apply(found, wanted)
             if refused:
@@ -144,7 +163,7 @@ class ChangeGuard:
             return f"{self._address} does not respond: {reply.error}"
         if not reply.admitted:
             return f"{self._address} has not read the {_KIND} {NAME} yet. {_REMEDY} grants it {_TOKEN_RULE}"
-        if reply.policies != guarding_digest(policies):
+        if reply.policies != guarding_digest(judging):
             return f"{self._address} has not read the policies yet. {_REMEDY} grants it {_POLICY_RULE}"
         return ""
 
@@ -162,6 +181,12 @@ class ChangeGuard:
         _log.info("%s the entry of the %s %s.", "Wrote" if entry else "Removed", _KIND, NAME)
         return ""
 
+    def _want_certificate(self) -> None:
+        """Have the webhook's certificate issued, though perhaps no VersionConversion needs one."""
+        if not self._state.trust.wanted:
+            self._state.trust.wanted = True
+            self._state.trust_changed()
+
     def _trusted(self, bundle: str | None) -> None:
         """Have a new CA wait for the configuration; for none that we cannot keep, as conversions need one."""
         trust = self._state.trust
@@ -174,4 +199,4 @@ def _pause(trouble: str) -> float | None:
     """In how many seconds to look again; None if no policy wants that."""
     if trouble == BEGINNING:
         return None
-    return _SOON_SECONDS if trouble else _SETTLED_SECONDS
+    return _SOON_SECONDS if trouble and trouble != _UNUSED else _SETTLED_SECONDS

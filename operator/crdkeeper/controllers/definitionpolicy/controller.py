@@ -24,13 +24,14 @@ from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.finalizers.standing import FAILING
 from crdkeeper.core.policy.changes import CHANGES_JUDGED, changes_judged
+from crdkeeper.core.policy.governance import Governance
 from crdkeeper.core.policy.labels import MigrationRules, migration_rules
 from crdkeeper.core.policy.migrations import standing, wanted_migration
-from crdkeeper.core.policy.selection import governing, guarding, protected
+from crdkeeper.core.policy.selection import guarding, protected, selects
 
 _log = logging.getLogger(__name__)
 _PROTECTION_SECONDS = 300.0
-"""Until another look at whether the API server protects."""
+"""Until another look at whether the API server protects, if no policy changes; half of it if CRDs do."""
 _STATUS_DELAY = 0.5
 """Seconds during which changes of many CRDs are combined into one status update."""
 
@@ -56,11 +57,21 @@ class DefinitionPolicies:
         self._watch_labels = watch_labels
         self._outdated: set[str] = set()
         """The CRDs with objects in versions other than the storage version."""
+        self._governance = Governance()
+        self._unprotected: tuple[float, str] = float("-inf"), ""
+        """When the last look at whether the API server protects began, for all policies; why it does not."""
+        self._changed = float("-inf")
+        """When a policy was last seen to change: somebody may have set right what protects, too."""
         self._changes = ChangeGuard(client, state, webhook, namespace, self._guard_changed)
         self.definitions = WorkQueue(self._reconcile_definition)
         self.policies = WorkQueue(self._reconcile_policy, workers=1)
         self.finalizers = FinalizerReleases(
-            client, state, metrics, identity=identity, publish=self._reconcile_policy
+            client,
+            state,
+            metrics,
+            self._governance,
+            identity=identity,
+            publish=self._reconcile_policy,
         )
         state.listen(self._saw)
 
@@ -73,16 +84,25 @@ class DefinitionPolicies:
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == DefinitionPolicy.plural:
+            self._changed = asyncio.get_running_loop().time()
             self.policies.add_within(name, _STATUS_DELAY)
-            for each in self._state.definitions:
-                self.definitions.add(each)
-        elif kind in ("definitions", "migrated"):
-            if name in self._state.definitions:
-                self.definitions.add(name)
-            for policy in self._state.of(DefinitionPolicy):
-                self.policies.add_within(policy, _STATUS_DELAY)
-            if kind == "definitions":
-                self._count(name)
+            changed = self._governance.saw_policy(name, self._state.of(DefinitionPolicy).get(name))
+            self._queue(changed.policies, changed.definitions)
+            self.finalizers.consider(changed.definitions)
+        elif kind == "definitions":
+            known = self._state.definitions.get(name)
+            self._queue(self._governance.saw_definition(name, known), () if known is None else (name,))
+            self.finalizers.consider((name,))
+            self._count(name)
+        elif kind == "migrated" and name in self._state.definitions:
+            policy = self._governance.of(name)
+            self._queue(() if policy is None else (policy.metadata.name,), (name,))
+
+    def _queue(self, policies: Iterable[str], definitions: Iterable[str]) -> None:
+        for policy in policies:
+            self.policies.add_within(policy, _STATUS_DELAY)
+        for each in definitions:
+            self.definitions.add(each)
 
     def _guard_changed(self) -> None:
         for policy in guarding(self._state.of(DefinitionPolicy).values()):
@@ -100,11 +120,11 @@ class DefinitionPolicies:
 
     async def _reconcile_definition(self, name: str) -> None:
         known = self._state.definitions.get(name)
-        rules = self._rules(self._state.of(DefinitionPolicy).values(), known)
+        policy = self._governance.of(name)
+        rules = self._rules(() if policy is None else (policy,), known)
         if known is None or rules is None:
             return
-        existing = self._state.migrations_by_definition().get(name, [])
-        if wanted_migration(rules, known, existing) is None:
+        if wanted_migration(rules, known, self._state.migrations_of(name)) is None:
             return
         # The watches may lag; decide on what is stored.
         definition = await get_definition(self._client, name)
@@ -143,20 +163,29 @@ class DefinitionPolicies:
             return None
         return migration_rules(policies, definition, watch_labels=self._watch_labels)
 
+    async def _why_unprotected(self) -> str:
+        """Why the API server does not protect any CRD; empty if it does."""
+        now = asyncio.get_running_loop().time()
+        if self._unprotected[0] <= max(self._changed, now - _PROTECTION_SECONDS / 2):
+            self._unprotected = now, await why_unprotected(self._client)
+        return self._unprotected[1]
+
     async def _reconcile_policy(self, name: str) -> None:
         policy = self._state.of(DefinitionPolicy).get(name)
         if policy is None:
             return
-        policies = self._state.of(DefinitionPolicy).values()
-        governed = [each for each in self._state.definitions.values() if governing(policies, each) is policy]
-        unprotected = ""
+        unprotected, number = "", 0
         if policy.spec.protection.deletion == "Deny":
-            unprotected = await why_unprotected(self._client)
+            unprotected = await self._why_unprotected()
             self.policies.add_within(name, _PROTECTION_SECONDS)
+            selected = (each for each in self._state.definitions.values() if selects(policy, each))
+            number = 0 if unprotected else len(protected(policy, selected))
+        mine = self._governance.governed(name)
         unjudged = self._changes.trouble if guarding([policy]) else ""
-        now = standing(policy, governed, self._state.migrations_by_definition(), unprotected, unjudged)
+        elsewhere = self._governance.elsewhere(name)
+        now = standing(policy, mine, self._state.migrations_of, unprotected, unjudged, elsewhere)
         status = policy.status.model_copy(deep=True)
-        status.protected = 0 if unprotected else len(protected(policy, self._state.definitions.values()))
+        status.protected = number
         status.selected, status.outdated, status.failing = now.selected, now.outdated, now.failing
         status.observed_generation = policy.metadata.generation
         held = self.finalizers.write(policy, status)

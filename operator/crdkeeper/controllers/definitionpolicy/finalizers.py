@@ -23,6 +23,7 @@ from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.finalizers.standing import CONDITION, FinalizersStanding, finalizers_standing
 from crdkeeper.core.finalizers.tally import DueFinding, HeldLook, read_rules
+from crdkeeper.core.policy.governance import Governance
 from crdkeeper.core.policy.selection import governing
 from crdkeeper.operations.finalizers.looking import look_for_held
 from crdkeeper.operations.finalizers.memory import Memory
@@ -63,6 +64,7 @@ class FinalizerReleases:
         client: Client,
         state: ClusterState,
         metrics: OperatorMetrics,
+        governance: Governance,
         *,
         identity: str,
         publish: Callable[[str], Awaitable[None]],
@@ -71,6 +73,7 @@ class FinalizerReleases:
         self._client = client
         self._state = state
         self._metrics = metrics
+        self._governance = governance
         self._identity = identity
         self._publish = publish
         self._subjects: dict[str, _Subject] = {}
@@ -81,21 +84,15 @@ class FinalizerReleases:
         self._looking = Pacer()
         self._releasing = Pacer(PER_SECOND)
         self.queue = WorkQueue(self._reconcile, workers=2)
-        state.listen(self._saw)
 
-    def _saw(self, kind: str, name: str) -> None:
-        if kind == DefinitionPolicy.plural:
-            if self._subjects or any(
-                each.spec.finalizers for each in self._state.of(DefinitionPolicy).values()
-            ):
-                for each in self._state.definitions:
-                    self._consider(each)
-        elif kind == "definitions":
-            self._consider(name)
+    def consider(self, names: Iterable[str]) -> None:
+        """These CRDs have changed, or the policies that govern them."""
+        for each in names:
+            self._consider(each)
 
     def _consider(self, name: str) -> None:
-        policies = self._state.of(DefinitionPolicy).values()
-        subject = _subject(policies, self._state.definitions.get(name))
+        policy = self._governance.of(name)
+        subject = _subject(() if policy is None else (policy,), self._state.definitions.get(name))
         if subject == self._subjects.get(name):
             return
         self._looks.pop(name, None)

@@ -17,6 +17,7 @@ from crdkeeper.core.changes.review import ChangeRequest
 from crdkeeper.core.changes.rules import ServedRules, rules_around
 from crdkeeper.core.compatibility.change import Impact
 from crdkeeper.core.compatibility.compare import Comparison, NotComparable, compare, compare_served_versions
+from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.rehearsal.effect import Effect
 from crdkeeper.core.rehearsal.tally import EffectTally
 
@@ -80,12 +81,15 @@ class Examination:
         # What is safe by the schemas need not be by the rules.
         return bool(self.collection) and not (safe and self.rules.new is None)
 
-    def use_rules(self, bundle: bytes) -> None:
-        """Have objects converted by the rules that the webhook serves for the CRD. Raises BadBundle."""
+    def use_rules(self, bundle: bytes, address: WebhookAddress) -> None:
+        """Have objects converted by the rules that the webhook at that address serves for the CRD.
+
+        Raises BadBundle.
+        """
         if self.request.old is None:
             return
         try:
-            self.rules = rules_around(bundle, self.request.old, self.request.new)
+            self.rules = rules_around(bundle, address, self.request.old, self.request.new)
         except UnreadableDefinition as error:
             self.unruled = str(error)
 

@@ -9,7 +9,7 @@ from crdkeeper.core.changes.concern import Concern, concern_of
 from crdkeeper.core.changes.rules import ServedRules
 from crdkeeper.core.conversion.nesting import dumps
 from crdkeeper.core.rehearsal.definition import compile_definition
-from crdkeeper.core.rehearsal.effect import Effect, EffectKind
+from crdkeeper.core.rehearsal.effect import Effect
 from crdkeeper.core.rehearsal.judgement import Judge, new_effects
 
 Json = Any
@@ -19,7 +19,6 @@ _MOST_KNOWN: Final = 10_000
 _MOST_EFFECTS: Final = 20
 """Of a part whose judgement is kept."""
 _DIGEST_BYTES: Final = 16
-_REFUSALS: Final = frozenset((EffectKind.WRITE_REFUSED, EffectKind.REFUSED, EffectKind.STATUS_REFUSED))
 
 
 class ObjectJudge:
@@ -76,4 +75,4 @@ class ObjectJudge:
 
 
 def _is_refused(effects: Sequence[Effect]) -> bool:
-    return any(each.kind in _REFUSALS for each in effects)
+    return any(each.kind.is_refusal for each in effects)

@@ -1,4 +1,4 @@
-"""AdmissionReview: a change of a CRD that the API server asks about, and the answer.
+"""AdmissionReview: a change or deletion of a CRD that the API server asks about, and the answer.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
@@ -41,8 +41,17 @@ class ChangeRequest:
         return str((self.new["metadata"].get("annotations") or {}).get(name) or "")
 
 
-def read_change(body: bytes) -> ChangeRequest:
-    """The change that an AdmissionReview is about. Raises BadReview."""
+@dataclass(frozen=True, slots=True)
+class DeletionRequest:
+    """Somebody deletes a CRD, by itself or in a collection."""
+
+    uid: str
+    """The request's."""
+    old: Mapping[str, Any]
+
+
+def read_change(body: bytes) -> ChangeRequest | DeletionRequest:
+    """What an AdmissionReview is about. Raises BadReview."""
     if sum(map(body.count, (b",", b"[", b"{"))) > 2 * MAX_VALUES:
         raise BadReview(f"more than {2 * MAX_VALUES:,} commas and brackets")
     try:
@@ -58,6 +67,9 @@ def read_change(body: bytes) -> ChangeRequest:
         raise BadReview("request.uid: must be a string")
     new: Any = request.get("object")
     old: Any = request.get("oldObject")
+    if request.get("operation") == "DELETE":
+        _names(old)
+        return DeletionRequest(request["uid"], old)
     group, plural, kind, name = _names(new)
     if old is not None and _names(old)[0] != group:
         raise BadReview("request.oldObject: is another CRD")
@@ -79,7 +91,7 @@ def _names(crd: Any) -> tuple[str, str, str, str]:
 
 
 def response(uid: str, warnings: Sequence[str] = (), refusal: str = "") -> dict[str, Any]:
-    """The AdmissionReview to answer with: the change passes, unless there is a refusal."""
+    """The AdmissionReview to answer with: the request passes, unless there is a refusal."""
     answer: dict[str, Any] = {"uid": uid, "allowed": not refusal}
     if warnings:
         answer["warnings"] = list(warnings)

@@ -82,7 +82,7 @@ def dumps(value: Any, *, sort: bool = False) -> bytes:
     deep: list[bytes] = []
     option = orjson.OPT_SORT_KEYS if sort else None
     try:
-        text = orjson.dumps(value, _naming(deep, ""), option)
+        text = _named(value, deep, "", option)
     except orjson.JSONEncodeError:
         return _joined(value, sort=sort)
     if not deep:
@@ -90,7 +90,7 @@ def dumps(value: Any, *, sort: bool = False) -> bytes:
     # orjson.Fragment is meant for this, but orjson 3.13 writes some beyond its buffer. No value contains a
     # digest of all values.
     name = sha256(b"".join((text, *deep))).hexdigest()
-    pieces = orjson.dumps(value, _naming([], name), option).split(f'"{name}"'.encode())
+    pieces = _named(value, [], name, option).split(f'"{name}"'.encode())
     return b"".join(chain.from_iterable(zip(pieces, (*deep, b""), strict=True)))
 
 
@@ -102,8 +102,8 @@ def length(value: Any) -> int:
         return 0
 
 
-def _naming(deep: list[bytes], name: str) -> Callable[[Any], str]:
-    """Write this name for each `Deep`, and collect their texts in `deep`."""
+def _named(value: Any, deep: list[bytes], name: str, option: int | None) -> bytes:
+    """The text, with this name for each `Deep`, whose texts are added to `deep`."""
 
     def written(value: Any) -> str:
         if not isinstance(value, Deep):
@@ -111,7 +111,13 @@ def _naming(deep: list[bytes], name: str) -> Callable[[Any], str]:
         deep.append(value.text)
         return name
 
-    return written
+    try:
+        return orjson.dumps(value, written, option)
+    except orjson.JSONEncodeError as error:
+        # Work may be aborted anywhere, also while orjson calls us: then it raises this instead.
+        if error.__cause__ is not None and not isinstance(error.__cause__, Exception):
+            raise error.__cause__ from None
+        raise
 
 
 def _joined(value: Any, *, sort: bool) -> bytes:

@@ -1,6 +1,6 @@
 """From policies, labels, CRDs and migrations: which migrations to create, and the status of each policy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -9,11 +9,14 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import API_VERSION, ConditionStatus, find_condition
 from crdkeeper.api.storagemigration import MigrationTemplate, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.policy.governance import Elsewhere
 from crdkeeper.core.policy.labels import MigrationRules
 from crdkeeper.core.policy.reading import why_unread
 from crdkeeper.core.text import count
 
 _NAME_LIMIT = 253
+_GOVERNING = frozenset(("Current", "Migrating", "Outdated"))
+"""The reasons that speak of the CRDs that a policy governs, and of nothing that somebody has to do first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,28 +90,41 @@ def is_at_work(migration: StorageMigration, definition: DefinitionFacts, mode: s
     """Whether a migration of that CRD is unfinished; it follows changes of the CRD by itself."""
     return (
         str(migration.spec.resource) == definition.name
-        and (migration.spec.mode == "Plan") == (mode == "Plan")
+        and _does(migration, mode)
         and migration.status.completion_time is None
     )
+
+
+def _does(migration: StorageMigration, mode: str) -> bool:
+    """Whether a migration does what a policy in that mode wants to have done, whoever made it."""
+    return mode != "Disabled" and (migration.spec.mode == "Plan") == (mode == "Plan")
 
 
 def standing(
     policy: DefinitionPolicy,
     governed: Iterable[DefinitionFacts],
-    migrations: Mapping[str, Iterable[StorageMigration]],
+    migrations: Callable[[str], Iterable[StorageMigration]],
     unprotected: str = "",
     unjudged: str = "",
+    elsewhere: Elsewhere | None = None,
 ) -> Standing:
-    """The state of the policy; `migrations` are those of each CRD by the CRD's name.
+    """The state of the policy; `migrations` returns those of a CRD by its name.
 
     `unprotected` is why the API server does not protect the CRDs that the policy wants to have protected, and
-    `unjudged` why their changes are not judged.
+    `unjudged` why their changes are not judged. `elsewhere` are the CRDs that it selects and others
+    govern.
     """
     definitions = list(governed)
     outdated = [each for each in definitions if each.outdated_versions]
-    failing = [each.name for each in outdated if any(_is_failing(m) for m in migrations.get(each.name, ()))]
+    mode = policy.spec.storage_migration.mode
+    failing = [
+        each.name
+        for each in outdated
+        if any(_does(made, mode) and _is_failing(made) for made in migrations(each.name))
+    ]
     unread = why_unread(policy)
     status: ConditionStatus = "False" if unread or failing or unprotected or unjudged else "True"
+    reason = "Current"
     if unread:
         reason, message = (
             "Unreadable",
@@ -117,7 +133,7 @@ def standing(
             f"neither. Changes are judged by other policies only.",
         )
     elif unprotected:
-        reason, message = "NotProtected", f"The API server does not refuse deletions: {unprotected}"
+        reason, message = "NotProtected", f"The API server may let deletions pass: {unprotected}"
     elif unjudged:
         reason, message = "ChangesNotJudged", f"Changes of CRDs are not judged: {unjudged}."
     elif failing:
@@ -127,20 +143,31 @@ def standing(
             f"{count(len(failing), 'migration')} not successful: {shown}. "
             f"`kubectl get smig -o wide` shows why.",
         )
-    elif outdated and policy.spec.storage_migration.mode == "Automatic":
+    elif outdated and mode == "Automatic":
         reason, message = "Migrating", f"{len(outdated)} of {count(len(definitions), 'CRD')} being migrated."
     elif outdated:
         reason, message = (
             "Outdated",
             f"{len(outdated)} of {count(len(definitions), 'CRD')} with old stored versions, which mode "
-            f"{policy.spec.storage_migration.mode} does not migrate.",
+            f"{mode} does not migrate.",
         )
+    elif definitions:
+        which = "governed" if elsewhere else "selected"
+        message = f"{count(len(definitions), 'CRD')} {which}, each with only one stored version."
     else:
-        reason, message = (
-            "Current",
-            f"{count(len(definitions), 'CRD')} selected, each with only one stored version.",
-        )
+        message = "No CRD is governed by this policy." if elsewhere else "No CRD is selected."
+    if elsewhere and reason in _GOVERNING:
+        message += _told(elsewhere)
     return Standing(len(definitions), len(outdated), len(failing), status, reason, message)
+
+
+def _told(elsewhere: Elsewhere) -> str:
+    """Whose migrations and finalizers count: otherwise a policy that has no effect looks as if it had."""
+    such = ", such as" if elsewhere.number > 1 else ":"
+    return (
+        f" For {count(elsewhere.number, 'CRD')} that it selects, storageMigration and finalizers of an older "
+        f"policy count instead{such} {elsewhere.example} ({elsewhere.policy})."
+    )
 
 
 def _is_failing(migration: StorageMigration) -> bool:

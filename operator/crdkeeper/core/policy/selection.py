@@ -7,6 +7,7 @@ from typing import Final
 
 from crdkeeper.api.definitionpolicy import (
     DefinitionPolicy,
+    DefinitionSelector,
     LabelSelector,
     LabelSelectorRequirement,
 )
@@ -21,12 +22,12 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 def governing(policies: Iterable[DefinitionPolicy], definition: DefinitionFacts) -> DefinitionPolicy | None:
     """The policy for a CRD: of those that select it, the oldest, then the first by name."""
-    selecting = [each for each in policies if selects(each, definition)]
-    return min(
-        selecting,
-        key=lambda each: (each.metadata.creation_timestamp or _LATEST, each.metadata.name),
-        default=None,
-    )
+    return min((each for each in policies if selects(each, definition)), key=precedence, default=None)
+
+
+def precedence(policy: DefinitionPolicy) -> tuple[datetime, str]:
+    """The least of several governs a CRD that all of them select."""
+    return policy.metadata.creation_timestamp or _LATEST, policy.metadata.name
 
 
 def selects(policy: DefinitionPolicy, definition: DefinitionFacts) -> bool:
@@ -39,18 +40,17 @@ def selects_labelled(policy: DefinitionPolicy, group: str, labels: Mapping[str, 
     return matches_any(policy.spec.groups, group) and matches(policy.spec.selector, labels)
 
 
-def protected(policy: DefinitionPolicy, definitions: Iterable[DefinitionFacts]) -> list[str]:
-    """The CRDs that a policy protects from deletion, also those that another policy governs.
+def protected(policy: DefinitionPolicy, selected: Iterable[DefinitionFacts]) -> list[str]:
+    """Which of the CRDs that a policy selects it protects from deletion, also if another one governs them.
 
     The same as the ValidatingAdmissionPolicy crdkeeper-definition-protection.
     """
     if policy.spec.protection.deletion != "Deny":
         return []
-    refused = (each for each in definitions if each.group != GROUP and not each.deletion_allowed)
-    return [each.name for each in refused if selects(policy, each)]
+    return [each.name for each in selected if each.group != GROUP and not each.deletion_allowed]
 
 
-def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+def matches(selector: LabelSelector | DefinitionSelector, labels: Mapping[str, str]) -> bool:
     """Whether labels satisfy a selector (metav1.LabelSelector); an empty one matches all."""
     return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
         _satisfies(each, labels) for each in selector.match_expressions
@@ -68,6 +68,12 @@ def _satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str])
             return value is not None
         case "DoesNotExist":
             return value is None
+
+
+def protecting(policies: Iterable[DefinitionPolicy]) -> list[DefinitionPolicy]:
+    """Those that protect CRDs from deletion, by name."""
+    found = (each for each in policies if each.spec.protection.deletion == "Deny")
+    return sorted(found, key=lambda each: each.metadata.name)
 
 
 def guarding(policies: Iterable[DefinitionPolicy]) -> list[DefinitionPolicy]:

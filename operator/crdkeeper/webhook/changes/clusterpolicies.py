@@ -1,4 +1,4 @@
-"""What the webhook needs of the cluster to judge changes: policies, the API servers' token, and live objects.
+"""What the webhook needs of the cluster to judge changes: policies, how API servers ask, and live objects.
 
 All of it is optional: without the rights of manifests/changes there is nothing to judge.
 """
@@ -17,11 +17,13 @@ from pydantic import ValidationError
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import GROUP, VERSION
-from crdkeeper.cluster.resources.changewebhook import COLLECTION, NAME, token_of
+from crdkeeper.cluster.resources.changewebhook import COLLECTION, NAME, address_of, token_of
 from crdkeeper.cluster.transport.client import ApiError, Client, TooLarge, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.watches import follow, listed
-from crdkeeper.core.policy.selection import guarding, guarding_digest
+from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.core.policy.reading import read_policy
+from crdkeeper.core.policy.selection import guarding, guarding_digest, protecting
 from crdkeeper.webhook.changes.worker import RawPage
 
 _log = logging.getLogger(__name__)
@@ -38,17 +40,36 @@ _MOST_BYTES: Final = 2 << 20
 _FORBIDDEN: Final = "crdkeeper-webhook may not list them, see docs/changes.md"
 _UNREPORTED: Final = "crdkeeper-webhook may not get DefinitionReports, see docs/changes.md"
 _SHRINKAGE: Final = 5
+_STARTING_SECONDS: Final = 30.0
+"""How long policies and token stay that the API server says are gone: one that has just started knows neither
+rights nor kinds, and that is when it needs the webhook to protect CRDs."""
 _GROWTH: Final = 4
+_DECISIVE: Final = ("selector", "groups", "protection", "changes")
 
 
 class PolicySource(Protocol):
     """Where the policies come from."""
 
-    content: bytes
-    """Those that judge changes, as JSON; empty if there are none."""
-    digest: str
     token: str
     """With which API servers ask; empty if there is none."""
+    address: WebhookAddress
+    """Where they ask."""
+
+    @property
+    def content(self) -> bytes:
+        """Those that judge changes or protect CRDs, as JSON; empty if there are none."""
+
+    @property
+    def judging(self) -> bool:
+        """Whether one of them judges changes."""
+
+    @property
+    def protecting(self) -> bool:
+        """Whether one of them protects CRDs."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies those that judge changes."""
 
     def admits(self, token: str) -> bool:
         """Whether a request with this token comes from an API server."""
@@ -70,26 +91,55 @@ class ClusterPolicies:
     """Those of the cluster."""
 
     def __init__(self, connection: Connection) -> None:
-        self.content = b""
-        self.digest = guarding_digest(())
         self.token = ""
+        self.address = WebhookAddress()
         self._connection = connection
         self._client: Client | None = None
         self._policies: dict[str, DefinitionPolicy] = {}
+        """Those that judge changes or protect CRDs."""
+        self._written: dict[str, bytes] = {}
+        """The same as JSON."""
+        self._content: bytes | None = None
+        self._digest: str | None = None
+        """None after a change: thousands of policies come one after another."""
         self._limit = _FIRST_PAGE
         self._changed: Callable[[], None] = lambda: None
+
+    @property
+    def content(self) -> bytes:
+        """Those that judge changes or protect CRDs, as JSON without what does not decide."""
+        if self._content is None:
+            self._content = b"[" + b",".join(self._written.values()) + b"]" if self._written else b""
+        return self._content
+
+    @property
+    def judging(self) -> bool:
+        """Whether one of them judges changes."""
+        return bool(guarding(self._policies.values()))
+
+    @property
+    def protecting(self) -> bool:
+        """Whether one of them protects CRDs."""
+        return bool(protecting(self._policies.values()))
+
+    @property
+    def digest(self) -> str:
+        """Identifies those that judge changes."""
+        if self._digest is None:
+            self._digest = guarding_digest(self._policies.values())
+        return self._digest
 
     def admits(self, token: str) -> bool:
         """Whether it is the token in the ValidatingWebhookConfiguration."""
         return bool(self.token) and hmac.compare_digest(token.encode(), self.token.encode())
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Follow policies and token until cancelled; calls `changed` when the policies have changed."""
+        """Follow policies and entry until cancelled; calls `changed` when the policies have changed."""
         self._changed = changed
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow(_POLICIES, "", self._saw_policy, self._policies))
             group.create_task(
-                self._follow(COLLECTION, f"metadata.name={NAME}", self._saw_token, {NAME: None})
+                self._follow(COLLECTION, f"metadata.name={NAME}", self._saw_entry, {NAME: None})
             )
 
     async def close(self) -> None:
@@ -149,25 +199,43 @@ class ClusterPolicies:
         self, collection: str, fields: str, saw: Callable[[str, Any], None], known: dict[str, Any]
     ) -> None:
         """Keep a copy of a collection, whether or not it can be read at present."""
-        told = ""
+        told, gone_since, troubles = "", float("inf"), 0
+        loop = asyncio.get_running_loop()
+
+        def heard(trouble: str) -> None:
+            nonlocal troubles
+            troubles += bool(trouble)
+
+        async def load() -> str:
+            nonlocal gone_since
+            version = await self._load(client, collection, fields, saw, known)
+            gone_since = float("inf")
+            return version
+
         while True:
             try:
                 client = await self._connected()
                 await follow(
                     client,
                     collection,
-                    partial(self._load, client, collection, fields, saw, known),
+                    load,
                     partial(_seen, saw),
                     fields=fields,
+                    heard=heard,
                     ends=lambda error: error.code in (401, 403, 404),
                 )
             except (ApiError, ConfigurationError) as error:
                 if str(error) != told:
                     told = str(error)
-                    _log.info("Changes of CRDs are not judged: %s", told)
+                    _log.info("What changes of CRDs are judged by cannot be read: %s", told)
+                if troubles > 1:
+                    gone_since = float("inf")  # it was away in between, and starts anew
+                troubles = 0
                 if isinstance(error, ApiError) and error.code in (403, 404):
-                    for name in list(known):
-                        saw(name, None)
+                    gone_since = min(gone_since, loop.time())
+                    if loop.time() - gone_since >= _STARTING_SECONDS:
+                        for name in list(known):
+                            saw(name, None)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _load(
@@ -188,22 +256,26 @@ class ClusterPolicies:
         return version
 
     def _saw_policy(self, name: str, found: Mapping[str, Any] | None) -> None:
+        before = self._written.pop(name, None)
         self._policies.pop(name, None)
-        if found is not None:
-            try:
-                self._policies[name] = DefinitionPolicy.model_validate(found)
-            except ValidationError:
-                _log.warning("DefinitionPolicy %s cannot be read and is ignored.", name)
-        judging = guarding(self._policies.values())
-        content = orjson.dumps([each.to_object() for each in judging]) if judging else b""
-        self.digest = guarding_digest(judging)
-        if content != self.content:
-            self.content = content
+        try:
+            policy = read_policy(found) if found is not None else None
+        except ValidationError:
+            _log.warning("DefinitionPolicy %s cannot be read and is ignored.", name)
+            policy = None
+        if policy is not None and (guarding([policy]) or protecting([policy])):
+            self._policies[name] = policy
+            spec = policy.spec.to_object()
+            decisive = {each: spec[each] for each in _DECISIVE if each in spec}
+            self._written[name] = orjson.dumps({"metadata": {"name": name}, "spec": decisive})
+        self._digest = None
+        if self._written.get(name) != before:
+            self._content = None
             self._changed()
 
-    def _saw_token(self, name: str, found: Mapping[str, Any] | None) -> None:
+    def _saw_entry(self, name: str, found: Mapping[str, Any] | None) -> None:
         if name == NAME:
-            self.token = token_of(found) if found is not None else ""
+            self.token, self.address = token_of(found or {}), address_of(found or {})
 
 
 async def _seen(saw: Callable[[str, Any], None], type_: str, found: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -13,7 +14,7 @@ from crdkeeper.core.changes.review import response
 from crdkeeper.core.conversion.review import BadReview
 from crdkeeper.core.policy.selection import POLICIES_HEADER
 from crdkeeper.webhook.changes.clusterpolicies import PolicySource
-from crdkeeper.webhook.changes.worker import ChangeWorker, Crowded
+from crdkeeper.webhook.changes.worker import ChangeWorker, Crowded, Unable
 from crdkeeper.webhook.http.types import JSON, Body, Response
 from crdkeeper.webhook.metrics import WebhookMetrics
 from crdkeeper.webhook.rules.rulebook import RuleSource
@@ -26,23 +27,49 @@ _BODY_BYTES: Final = 8 << 20
 """Two CRDs, as large as etcd stores them, take half of it."""
 HELD_BYTES: Final = 12 << 20
 """Of all changes that are not answered yet: conversions need the rest of the room for large bodies."""
+_DECISIONS_BYTES: Final = 8 << 20
+"""Of all that is decided by policies alone, in addition."""
+_MOST_DECISIONS: Final = 100
+"""That wait at a time; each takes some milliseconds."""
+_POLICIES_BYTES: Final = 16 << 20
+"""Of all policies, without what does not decide. The worker has 128 MiB to read them."""
 _AGAIN_SECONDS: Final = 10.0
 _UID: Final = re.compile(rb'"uid":"([0-9a-f-]{36})"')
 _HEAD_BYTES: Final = 400
 """The part of an AdmissionReview in which an API server puts the uid of the request."""
+_OPERATION: Final = re.compile(rb'"operation":"([A-Z]+)"')
+_OPERATION_BYTES: Final = 1024
+"""The part in which it puts the operation, after a name of 253 bytes at most, and before what users write."""
 CROWDED: Final = "crdkeeper had no time to examine this change"
+_MANY: Final = (
+    f"the DefinitionPolicies that judge changes or protect CRDs have more than {_POLICIES_BYTES >> 20} MiB"
+)
 _LARGE: Final = "crdkeeper does not examine changes of CRDs that large"
 
 
+@dataclass(slots=True)
+class _Queue:
+    """What waits for a worker of its own."""
+
+    worker: ChangeWorker
+    most_bytes: int
+    held: int = 0
+
+
 class ChangeJudging:
-    """Judges changes of CRDs by the policies of a source."""
+    """Judges changes and deletions of CRDs by the policies of a source."""
 
     def __init__(self, policies: PolicySource, metrics: WebhookMetrics, rules: RuleSource) -> None:
         self.policies = policies
         self._metrics = metrics
-        self._worker = ChangeWorker(policies.fetch, policies.report, partial(_bundle, rules))
-        self._preparing: set[asyncio.Task[None]] = set()
-        self._held = 0
+        worker = partial(
+            ChangeWorker, policies.fetch, policies.report, partial(_bundle, rules), lambda: policies.address
+        )
+        self._changes = _Queue(worker(), HELD_BYTES)
+        self._decisions = _Queue(worker(most_waiting=_MOST_DECISIONS), _DECISIONS_BYTES)
+        """What only needs to know whether a policy protects the CRD waits for no change, each of which may
+        take all of its time."""
+        self._news = asyncio.Event()
 
     def admits(self, token: str) -> bool:
         """Whether a request with this token comes from an API server."""
@@ -53,20 +80,30 @@ class ChangeJudging:
         try:
             while True:
                 try:
-                    await self.policies.run(self._prepare)
+                    async with asyncio.TaskGroup() as group:
+                        group.create_task(self.policies.run(self._news.set))
+                        group.create_task(self._prepare())
                 except Exception:
                     _log.exception("The policies for changes of CRDs cannot be followed")
                 await asyncio.sleep(_AGAIN_SECONDS)
         finally:
-            await self._worker.close()
+            for each in (self._changes, self._decisions):
+                await each.worker.close()
             await self.policies.close()
 
-    def _prepare(self) -> None:
+    async def _prepare(self) -> None:
         """The first change need not wait for a worker; without policies, there is none."""
-        work = self._worker.start() if self.policies.content else self._worker.close()
-        preparing = asyncio.create_task(work)
-        self._preparing.add(preparing)
-        preparing.add_done_callback(self._preparing.discard)
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            for worker, wanted in (
+                (self._changes.worker, self.policies.judging),
+                (self._decisions.worker, self.policies.protecting),
+            ):
+                try:
+                    await (worker.start() if wanted else worker.close())
+                except OSError:
+                    _log.exception("No worker can be started before the first change")
 
     async def answer(self, body: Body) -> Response:
         """The answer to an AdmissionReview."""
@@ -76,18 +113,26 @@ class ChangeJudging:
         try:
             if len(body) > _BODY_BYTES:
                 return self._unexamined(body, _LARGE, headers)
-            if self._held + len(body) > HELD_BYTES:
+            if len(self.policies.content) > _POLICIES_BYTES:
+                raise Unable(_MANY)
+            operation = _OPERATION.search(body, 0, _OPERATION_BYTES)
+            deletes = operation is not None and operation[1] == b"DELETE"
+            queue = self._changes if self.policies.judging and not deletes else self._decisions
+            if queue.held + len(body) > queue.most_bytes:
                 raise Crowded
-            self._held += len(body)
+            queue.held += len(body)
             try:
-                review = await self._worker.examine(bytes(body), self.policies.content or b"[]", SECONDS)
+                review = await queue.worker.examine(bytes(body), self.policies.content or b"[]", SECONDS)
             finally:
-                self._held -= len(body)
+                queue.held -= len(body)
         except BadReview as error:
             self._metrics.judged("refused", time.monotonic() - began)
             return Response(f"not an AdmissionReview of a CRD: {error}\n".encode(errors="replace"), 400)
         except Crowded:
             return self._unexamined(body, CROWDED, headers)
+        except Unable as error:
+            self._metrics.judged("unexamined", time.monotonic() - began)
+            return Response(f"{error}\n".encode(), 503)
         said = review["response"]
         passed = "warned" if said.get("warnings") else "allowed"
         self._metrics.judged(passed if said["allowed"] else "denied", time.monotonic() - began)

@@ -1,5 +1,7 @@
 """Passes changes of CRDs to a worker process, one at a time, and returns what is known when the time is over.
 
+Deletions have another process of the same kind.
+
 Each change has a conversation with the worker: this process fetches pages of live objects, without reading
 them, for as long as there is time and nobody else waits.
 """
@@ -10,14 +12,14 @@ import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from crdkeeper.core.conversion.review import BadReview
+from crdkeeper.core.conversion.target import WebhookAddress
 
 _log = logging.getLogger(__name__)
 
-_MOST_WAITING: Final = 16
 _OVERTIME_SECONDS: Final = 1.0
 """How much longer than a change has time the worker may take to notice that."""
 _TELLING_SECONDS: Final = 0.15
@@ -46,12 +48,18 @@ class Crowded(Exception):
     """Too many changes at once, or no time was left when its turn came."""
 
 
+class Unable(Exception):
+    """No change can be examined by these policies."""
+
+
 @dataclass(slots=True)
 class _Known:
     """What is known of a change so far."""
 
     answer: dict[str, Any] | None = None
     failure: BaseException | None = None
+    waits: bool = True
+    """Whether its turn has not come yet."""
 
 
 @dataclass(slots=True)
@@ -62,22 +70,32 @@ class ChangeWorker:
     report: Report
     rules: Callable[[str], bytes]
     """The bundle of conversion rules that is served for a CRD; empty if there is none."""
+    address: Callable[[], WebhookAddress]
+    """Where API servers reach the webhook: a CRD that names it is converted by these rules."""
+    most_waiting: int = 16
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
     _process: asyncio.subprocess.Process | None = None
     _starting: asyncio.Task[bytes] | None = None
     """Reads the first line of the process, with which it is ready."""
+    _told_policies: bytes = b""
+    """The policies that the process has been told: hundreds of them take longer to read than to decide by."""
     _talks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def examine(self, body: bytes, policies: bytes, seconds: float) -> dict[str, Any]:
-        """The AdmissionReview to answer with. Raises BadReview, and Crowded if nothing is known in time."""
-        if self._waiting >= _MOST_WAITING:
+        """The AdmissionReview to answer with.
+
+        Raises BadReview and Unable, and Crowded if nothing is known in time.
+        """
+        if self._waiting >= self.most_waiting:
             raise Crowded
         known, deadline = _Known(), time.monotonic() + seconds
         self._waiting += 1
         talk = asyncio.create_task(self._talk(known, body, policies, deadline))
         self._talks.add(talk)
         talk.add_done_callback(self._talks.discard)
+        # One that is cancelled before it has begun notices nothing itself.
+        talk.add_done_callback(lambda _: self._waits_no_more(known))
         # It goes on without us: the worker must hear the end.
         await asyncio.wait({talk}, timeout=seconds)
         if known.failure is not None:
@@ -105,7 +123,7 @@ class ChangeWorker:
         except TimeoutError:
             return
         finally:
-            self._waiting -= 1
+            self._waits_no_more(known)
         try:
             # One that takes long to start is not killed for that: the next one would take as long.
             starting = await self._begin()
@@ -115,7 +133,7 @@ class ChangeWorker:
             starting.result()
             async with asyncio.timeout(max(0.0, deadline - time.monotonic()) + _OVERTIME_SECONDS):
                 await self._conversation(known, body, policies, deadline)
-        except BadReview as error:
+        except (BadReview, Unable) as error:
             known.failure = error
         except BaseException as error:
             # Whatever one change does to the worker, the next one gets a fresh one.
@@ -127,13 +145,20 @@ class ChangeWorker:
         finally:
             self._turn.release()
 
+    def _waits_no_more(self, known: _Known) -> None:
+        if known.waits:
+            known.waits = False
+            self._waiting -= 1
+
     async def _conversation(self, known: _Known, body: bytes, policies: bytes, deadline: float) -> None:
         assert self._process is not None
         source, target = self._process.stdout, self._process.stdin
         assert source is not None
         assert target is not None
-        head = {"body": len(body), "policies": len(policies), "seconds": deadline - time.monotonic()}
-        target.write(json.dumps(head).encode() + b"\n" + body + policies)
+        news = b"" if policies == self._told_policies else policies
+        head = {"body": len(body), "policies": len(news), "seconds": deadline - time.monotonic()}
+        target.write(json.dumps(head).encode() + b"\n" + body + news)
+        self._told_policies = policies
         await target.drain()
         collection, coming = "", None
         reporting: asyncio.Task[RawPage] | None = None
@@ -141,6 +166,8 @@ class ChangeWorker:
             while True:
                 said = json.loads(await source.readuntil(b"\n"))
                 known.answer = said.get("answer") or known.answer
+                if "unable" in said:
+                    raise Unable(said["unable"])
                 if "bad" in said:
                     raise BadReview(said["bad"])
                 if said.get("done"):
@@ -150,7 +177,8 @@ class ChangeWorker:
                     reporting = self._reporting(said["name"], deadline)
                 if "name" in said:
                     bundle = self.rules(said["name"])
-                    target.write(json.dumps({"rules": len(bundle)}).encode() + b"\n" + bundle)
+                    serving = {"rules": len(bundle), "address": asdict(self.address())}
+                    target.write(json.dumps(serving).encode() + b"\n" + bundle)
                     await target.drain()
                 if "collection" in said or said.get("token"):
                     coming = self._coming(collection, said.get("token") or "", deadline)
@@ -219,6 +247,7 @@ class ChangeWorker:
                 stdout=asyncio.subprocess.PIPE,
             )
             assert self._process.stdout is not None
+            self._told_policies = b""
             self._starting = asyncio.create_task(self._process.stdout.readuntil(b"\n"))
         return self._starting
 
@@ -227,6 +256,10 @@ class ChangeWorker:
         starting, self._starting = self._starting, None
         if starting is not None:
             starting.cancel()
-        if process is not None and process.returncode is None:
-            process.kill()
+            await asyncio.gather(starting, return_exceptions=True)
+        if process is not None:
+            if process.returncode is None:
+                process.kill()
             await process.wait()
+            if process.stdout is not None:
+                await process.stdout.read()  # the pipes are closed once the end is seen

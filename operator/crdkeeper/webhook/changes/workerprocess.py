@@ -1,10 +1,10 @@
 """A process that examines changes of CRDs, so that conversions never wait for it.
 
 `python -m crdkeeper.webhook.changes.workerprocess` reads lines of JSON from standard input, each followed by
-the bytes that it announces: a job (an AdmissionReview with the policies), the CRD's conversion rules, then
-pages of live objects, and at last an empty one, perhaps with the CRD's DefinitionReport. It writes a line
-after each step: the answer as far as is known, if it is, and whether it needs a page. It has no access to the
-cluster, and ends with its input.
+the bytes that it announces: a job (an AdmissionReview, with the policies if they are new), the CRD's
+conversion rules, then pages of live objects, and at last an empty one, perhaps with the CRD's
+DefinitionReport. It writes a line after each step: the answer as far as is known, if it is, and whether it
+needs a page. It has no access to the cluster, and ends with its input.
 """
 
 import json
@@ -14,17 +14,19 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Final
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.core.changes.examination import Examination
 from crdkeeper.core.changes.guarding import GuardingPolicy, guard_of
-from crdkeeper.core.changes.review import read_change, response
+from crdkeeper.core.changes.review import DeletionRequest, read_change, response
 from crdkeeper.core.changes.telling import refusal_of, warnings_of
 from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.conversion.review import BadReview
+from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.core.policy.protection import protection_refusal
 from crdkeeper.core.text import visible
 from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
 
@@ -37,6 +39,8 @@ _NICENESS: Final = 5
 _LEAST_SECONDS: Final = 0.001
 _TELLING_SECONDS: Final = 0.15
 """The part of a change's time in which to tell what is known by then."""
+_PROTECTION_SECONDS: Final = 0.6
+_TOO_MUCH: Final = "the DefinitionPolicies take more memory than there is to judge by them"
 _RULES_SECONDS: Final = 0.3
 _COMPARE_SECONDS: Final = 0.6
 _COMPILE_SECONDS: Final = 0.6
@@ -45,31 +49,58 @@ _COMPILE_SECONDS: Final = 0.6
 Together they may take longer than there is time."""
 
 
+Json = Mapping[str, Any]
+
+
 class _Worker:
     def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
         self._source, self._target = source, target
         self._limit = TimeLimit(real=True)
+        self._policies: list[DefinitionPolicy] | None = []
+        """None if they cannot be read."""
 
     def run(self) -> None:
         self._say(ready=True)
         while line := self._source.readline():
             said = json.loads(line)
             body, policies = self._source.read(said["body"]), self._source.read(said["policies"])
+            if policies:
+                self._policies = None  # they make room
+                self._policies = _read(policies)
+            if self._policies is None:
+                self._say(unable=_TOO_MUCH, done=True)
+                continue
             try:
-                self._examine(said["seconds"], body, policies)
+                self._examine(said["seconds"], body, self._policies)
             except BadReview as error:
                 self._say(bad=str(error), done=True)
             except Exception as error:
                 _log.error("A change cannot be read: %s", visible(bounded(repr(error), LINE_BYTES)))
                 self._say(bad="it is not about a CRD", done=True)
 
-    def _examine(self, seconds: float, body: bytes, policies: bytes) -> None:
+    def _examine(self, seconds: float, body: bytes, policies: list[DefinitionPolicy]) -> None:
         deadline = time.monotonic() + seconds - _TELLING_SECONDS
         try:
             request = self._limit.run(seconds, read_change, body)
         except OutOfTime:
             raise BadReview("it takes too long to read") from None
-        guard = guard_of(map(DefinitionPolicy.model_validate, json.loads(policies)), request)
+        if isinstance(request, DeletionRequest):
+            refusal = self._protection(deadline - time.monotonic(), policies, request.old, None)
+            # Without an answer, it is said that there was no time.
+            answer = None if refusal is None else response(request.uid, (), refusal)
+            self._say(answer=answer, done=True)
+            return
+        refusal = ""
+        if request.old is not None:
+            left = min(deadline - time.monotonic(), _PROTECTION_SECONDS)
+            refusal = self._protection(left, policies, request.old, request.new)
+            if refusal:
+                self._say(answer=response(request.uid, (), refusal), done=True)
+                return
+        guard = guard_of(policies, request)
+        if guard is None and refusal is None:
+            self._say(answer=None, done=True)
+            return
         if guard is None or (request.old or {}).get("spec") == request.new["spec"]:
             self._say(answer=response(request.uid), done=True)
             return
@@ -77,10 +108,12 @@ class _Worker:
         # The first page can be on its way while the CRDs are compared. Until then there is no answer: that
         # the change is allowed, without a word, would say that it was examined.
         self._say(collection=examination.collection, name=request.name)
-        bundle = self._source.read(json.loads(self._source.readline())["rules"])
+        said = json.loads(self._source.readline())
+        bundle, address = self._source.read(said["rules"]), WebhookAddress(**said["address"])
         if bundle:
             trouble = self._tried(
-                min(deadline - time.monotonic(), _RULES_SECONDS), lambda: examination.use_rules(bundle)
+                min(deadline - time.monotonic(), _RULES_SECONDS),
+                lambda: examination.use_rules(bundle, address),
             )
             examination.unruled = examination.unruled or trouble
         # What is not compared is said to be so, and its objects are judged all the same.
@@ -96,6 +129,14 @@ class _Worker:
         while self._page(examination):
             self._tell(examination, guard)
         self._tell(examination, guard, done=True)
+
+    def _protection(
+        self, seconds: float, policies: list[DefinitionPolicy], old: Json, new: Json | None
+    ) -> str | None:
+        """Why a policy does not let the API go; None if that is not known in time."""
+        found: list[str] = []
+        self._tried(seconds, lambda: found.append(protection_refusal(policies, old, new)))
+        return found[0] if found else None
 
     def _page(self, examination: Examination) -> bool:
         """Judge the next page. Returns whether to go on."""
@@ -146,6 +187,14 @@ class _Worker:
             said["bad"] = bounded(said["bad"], LINE_BYTES)
         self._target.write(json.dumps(said).encode() + b"\n")
         self._target.flush()
+
+
+def _read(policies: bytes) -> list[DefinitionPolicy] | None:
+    """The policies; None if they need more memory than there is, as anybody's may be large and many."""
+    try:
+        return [DefinitionPolicy.model_validate(each) for each in json.loads(policies)]
+    except MemoryError:
+        return None
 
 
 def _read_page(content: bytes) -> tuple[list[Any], int, str]:

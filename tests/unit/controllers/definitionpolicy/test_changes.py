@@ -8,7 +8,7 @@ import pytest
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.cluster.probes.changewebhook import JudgingReply
-from crdkeeper.cluster.resources.changewebhook import COLLECTION, NAME
+from crdkeeper.cluster.resources.changewebhook import COLLECTION, NAME, operations_of
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.definitionpolicy import changes
 from crdkeeper.controllers.definitionpolicy.changes import BEGINNING, ChangeGuard
@@ -28,6 +28,9 @@ ADDRESS = WebhookAddress("crdkeeper", "crdkeeper-webhook")
 class Api(FakeApi):
     """Has the configuration with the entry, and policies."""
 
+    looks = 0
+    """At the configuration."""
+
     def has(self, *policies: Any) -> None:
         """Replace the policies that are stored."""
         self.objects[POLICIES] = {"items": [*policies]}
@@ -38,8 +41,14 @@ class Api(FakeApi):
         found = self.objects[PATH].get("webhooks") or [{"clientConfig": {"service": {"path": ""}}}]
         return str(found[0]["clientConfig"]["service"]["path"]).removeprefix("/changes/")
 
+    @property
+    def operations(self) -> set[str]:
+        """What API servers ask about."""
+        return operations_of(self.objects[PATH])
+
     async def request(self, method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
         """An applied configuration is what is read from then on."""
+        self.looks += method == "GET" and path == PATH
         answer = await super().request(method, path, body, **more)
         if method == "PATCH":
             self.objects[PATH] = {**answer, "metadata": self.objects[PATH]["metadata"]}
@@ -142,6 +151,19 @@ def test_a_policy_that_cannot_be_read_keeps_the_entry() -> None:
     play(people)
 
 
+def test_an_api_server_that_does_not_know_the_kind_keeps_the_entry() -> None:
+    async def people(_: ClusterState, api: Api, guard: ChangeGuard) -> None:
+        api.failures += [("GET", POLICIES, ApiError(404, {"message": "no"}))] * 5
+        await asyncio.sleep(10.0)
+        assert not api.requests
+        assert "know DefinitionPolicies" in guard.trouble
+        await asyncio.sleep(10.0)
+        assert not api.token
+        assert guard.trouble == BEGINNING
+
+    play(people)
+
+
 @pytest.mark.parametrize("missing", ["the configuration", "the right to read it"])
 def test_without_a_policy_nothing_is_missing(missing: str) -> None:
     async def people(_: ClusterState, api: Api, guard: ChangeGuard) -> None:
@@ -152,5 +174,110 @@ def test_without_a_policy_nothing_is_missing(missing: str) -> None:
         await asyncio.sleep(100.0)
         assert guard.trouble == BEGINNING
         assert not api.requests
+
+    play(people)
+
+
+DENY = {"deletion": "Deny"}
+PROTECTING = policy("protecting", protection=DENY)
+
+
+def test_deletions_are_asked_about_while_a_policy_protects() -> None:
+    async def people(state: ClusterState, api: Api, guard: ChangeGuard) -> None:
+        async def has(*policies: DefinitionPolicy) -> set[str]:
+            api.has(*(each.to_object() for each in policies))
+            for each in policies:
+                state.saw(DefinitionPolicy, each.metadata.name, each)
+            for name in state.of(DefinitionPolicy).keys() - {each.metadata.name for each in policies}:
+                state.saw(DefinitionPolicy, name, None)
+            await asyncio.sleep(2.0)
+            return api.operations
+
+        state.trust.bundle = "PEM"
+        denying = policy("denying", changes="Deny")
+        assert await has(policy("idle")) == set()
+        assert await has(PROTECTING) == {"UPDATE", "DELETE"}
+        assert await has(PROTECTING, denying) == {"CREATE", "UPDATE", "DELETE"}
+        assert await has(denying) == {"CREATE", "UPDATE"}
+        assert await has(PROTECTING) == {"UPDATE", "DELETE"}
+        assert await has() == set()
+        assert not api.token
+
+    play(people)
+
+
+def test_what_is_asked_about_stays_while_policies_are_not_all_heard_of() -> None:
+    async def people(state: ClusterState, api: Api, guard: ChangeGuard) -> None:
+        denying = policy("denying", changes="Deny")
+        api.has(PROTECTING.to_object(), denying.to_object())
+        state.trust.bundle = "PEM"
+        for each in (denying, PROTECTING):
+            state.saw(DefinitionPolicy, each.metadata.name, each)
+        await asyncio.sleep(100.0)
+        written = len(api.requests)
+        # As another leader that has heard of one of them.
+        for other in (denying, PROTECTING):
+            state.saw(DefinitionPolicy, other.metadata.name, None)
+            await asyncio.sleep(100.0)
+            assert api.operations == {"CREATE", "UPDATE", "DELETE"}
+            state.saw(DefinitionPolicy, other.metadata.name, other)
+            await asyncio.sleep(100.0)
+        assert len(api.requests) == written
+
+    play(people)
+
+
+@pytest.mark.parametrize(
+    ("first", "before", "asked"),
+    [
+        (PROTECTING, policy("newer", changes="Deny"), {"CREATE", "UPDATE", "DELETE"}),
+        (policy(changes="Deny"), policy("newer", protection=DENY), {"CREATE", "UPDATE", "DELETE"}),
+        (policy(changes="Deny"), policy("newer"), {"CREATE", "UPDATE"}),
+    ],
+    ids=["judged", "protected", "neither"],
+)
+def test_what_a_policy_may_want_that_cannot_be_read_is_asked_about(
+    first: DefinitionPolicy, before: DefinitionPolicy, asked: set[str]
+) -> None:
+    async def people(state: ClusterState, api: Api, guard: ChangeGuard) -> None:
+        state.trust.bundle = "PEM"
+        for each in (first, before):
+            state.saw(DefinitionPolicy, each.metadata.name, each)
+        await asyncio.sleep(2.0)
+        assert api.operations == asked
+        newer = {"metadata": {"name": "newer"}, "spec": {"changes": "Tomorrow"}}
+        api.has(first.to_object(), newer)
+        state.saw(DefinitionPolicy, "newer", None)
+        await asyncio.sleep(100.0)
+        assert api.operations == asked
+        assert "there is none" in guard.trouble
+
+    play(people)
+
+
+@pytest.mark.parametrize("missing", ["the configuration", "the right to read it"])
+def test_protection_does_without_the_webhook(missing: str) -> None:
+    """It is looked for once a minute: somebody may apply manifests/changes later."""
+
+    async def people(state: ClusterState, api: Api, guard: ChangeGuard) -> None:
+        found = api.objects[PATH]
+        if missing == "the configuration":
+            del api.objects[PATH]
+        else:
+            api.failures += [("GET", PATH, ApiError(403, {"message": "no"}))] * 20
+        state.saw(DefinitionPolicy, "protecting", PROTECTING)
+        await asyncio.sleep(605.0)
+        assert 10 <= api.looks <= 13
+        assert not api.requests
+        # Nobody pays for a certificate that nobody needs.
+        assert not state.trust.wanted
+        api.failures.clear()
+        api.objects[PATH] = {**found, "webhooks": []}
+        await asyncio.sleep(65.0)
+        assert state.trust.wanted
+        state.trust.bundle = "PEM"
+        state.trust_changed()
+        await asyncio.sleep(2.0)
+        assert api.operations == {"UPDATE", "DELETE"}
 
     play(people)

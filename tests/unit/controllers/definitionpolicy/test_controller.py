@@ -246,7 +246,8 @@ def test_a_label_does_not_count_while_a_policy_is_only_stored() -> None:
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 0
         del api.objects[f"{OURS}/definitionpolicies/p"]
-        state.saw(DefinitionPolicy, "p", None)
+        for late in (policy(mode="Disabled"), None):
+            state.saw(DefinitionPolicy, "p", late)
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 1
 
@@ -276,78 +277,41 @@ def test_trouble_with_a_label_is_got_over(code: str, method: str, path: str) -> 
     play(people, watch_labels=True, labels={LABEL: "automatic"})
 
 
-REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
-PROTECTION = "crdkeeper-definition-protection"
-BINDING = f"{REGISTRATION}/validatingadmissionpolicybindings/{PROTECTION}"
-POLICY = f"{REGISTRATION}/validatingadmissionpolicies/{PROTECTION}"
-BOUND: dict[str, Any] = {
-    "policyName": PROTECTION,
-    "paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"},
-    "validationActions": ["Deny"],
-}
-DEFAULTED = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
-"""What the API server makes of empty matchResources."""
-FEWER = {**DEFAULTED, "objectSelector": {"matchLabels": {"stage": "production"}}}
+def test_whom_a_changed_policy_leaves_its_crds_to_counts_them() -> None:
+    other = f"{OURS}/definitionpolicies/younger/status"
 
-
-@pytest.mark.parametrize(
-    ("binding", "failure", "reason", "said"),
-    [
-        (None, None, "NotProtected", "there is no ValidatingAdmissionPolicyBinding"),
-        ({"validationActions": ["Audit"]}, None, "NotProtected", "does not have the validationAction Deny"),
-        (
-            {"policyName": "other"},
-            None,
-            "NotProtected",
-            "Binding crdkeeper-definition-protection has another",
-        ),
-        ({"paramRef": {"name": "other"}}, None, "NotProtected", "does not select all DefinitionPolicies"),
-        ({"paramRef": None}, None, "NotProtected", "does not select all DefinitionPolicies"),
-        ({"matchResources": FEWER}, None, "NotProtected", "does not concern all CRDs"),
-        (
-            {},
-            ("GET", BINDING, TROUBLES["403"]),
-            "NotProtected",
-            "may not read the ValidatingAdmissionPolicyB",
-        ),
-        (
-            {},
-            ("GET", POLICY, TROUBLES["403"]),
-            "NotProtected",
-            "may not read the ValidatingAdmissionPolicy c",
-        ),
-        (
-            {},
-            ("GET", POLICY, ApiError(404, {"message": "not found"})),
-            "NotProtected",
-            "there is no ValidatingAdmissionPolicy crd",
-        ),
-        ({}, ("GET", POLICY, TROUBLES["500"]), "Outdated", ""),
-        ({}, ("GET", BINDING, TROUBLES["500"]), "Outdated", ""),
-        ({"matchResources": DEFAULTED}, None, "Outdated", ""),
-        ({}, None, "Outdated", ""),
-    ],
-)
-def test_a_policy_protects_only_if_the_api_server_does(
-    binding: dict[str, Any] | None, failure: tuple[str, str, Exception] | None, reason: str, said: str
-) -> None:
     async def people(state: ClusterState, api: FakeApi) -> None:
-        api.objects[POLICY] = {}
-        if binding is not None:
-            api.objects[BINDING] = {"spec": {**BOUND, **binding}}
-        if failure is not None:
-            api.failures.append(failure)
-        state.saw(DefinitionPolicy, "p", policy(mode="Disabled", protection={"deletion": "Deny"}))
-        await asyncio.sleep(60.0)
-        status = api.written[STATUS]["status"]
-        (ready,) = (each for each in status["conditions"] if each["type"] == "Ready")
-        assert ready["reason"] == reason
-        assert status.get("protected", 0) == (1 if reason == "Outdated" else 0)
-        assert said in ready["message"]
-        # Somebody may change that at any time.
-        api.objects[BINDING] = {"spec": BOUND}
-        await asyncio.sleep(300.0)
-        assert api.written[STATUS]["status"]["protected"] == 1
+        def counted() -> int:
+            return int(api.written[other]["status"].get("selected", 0))
+
+        state.saw(DefinitionPolicy, "younger", policy("younger", created=1, mode="Disabled"))
+        await asyncio.sleep(5.0)
+        assert counted() == 0
+        state.saw(DefinitionPolicy, "p", policy(groups=["elsewhere.example.org"]))
+        await asyncio.sleep(5.0)
+        assert counted() == 1
+        state.saw(DefinitionPolicy, "p", policy())
+        await asyncio.sleep(5.0)
+        assert counted() == 0
+        state.saw(DefinitionPolicy, "p", None)
+        await asyncio.sleep(5.0)
+        assert counted() == 1
+
+    play(people)
+
+
+def test_a_policy_counts_crds_as_they_come_change_and_go() -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
+        async def counted(crd: SeenDefinition | None) -> tuple[int, int]:
+            state.saw_definition("others.example.com", crd)
+            await asyncio.sleep(5.0)
+            status = api.written[STATUS]["status"]
+            return status.get("selected", 0), status.get("outdated", 0)
+
+        assert await counted(None) == (1, 1)
+        assert await counted(seen(stored=["v2"])) == (2, 1)
+        assert await counted(seen(stored=["v1", "v2"])) == (2, 2)
+        assert await counted(None) == (1, 1)
 
     play(people)
 

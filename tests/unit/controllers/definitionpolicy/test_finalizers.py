@@ -131,6 +131,18 @@ def test_what_is_due_is_released() -> None:
     play(people, setting=lambda api: api.hold("a", GONE))
 
 
+def test_a_crd_that_comes_later_is_looked_at_too() -> None:
+    async def people(state: ClusterState, api: Cluster) -> None:
+        state.saw_definition(NAME, None)
+        await asyncio.sleep(10.0)
+        assert list(api.held) == ["a"]
+        state.saw_definition(NAME, seen())
+        await asyncio.sleep(10.0)
+        assert api.held == {}
+
+    play(people, setting=lambda api: api.hold("a", GONE))
+
+
 @pytest.mark.parametrize("trouble", [504, 500, Unreachable("PATCH: no answer")])
 def test_objects_that_fail_keep_no_others(trouble: Exception | int) -> None:
     def setting(api: Cluster) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.changes.review import read_change, response
+from crdkeeper.core.changes.review import DeletionRequest, read_change, response
 from crdkeeper.core.conversion.review import BadReview
-from tests.unit.core.changes.builders import GROUP, NAME, change, definition, review
+from tests.unit.core.changes.builders import GROUP, NAME, change, definition, deletion, review
 
 
 def test_a_change_is_read() -> None:
@@ -25,6 +25,16 @@ def test_a_change_is_read() -> None:
 
 def test_a_new_definition_has_its_own_labels() -> None:
     assert change(None, definition(labels={"a": "new"})).labels == {"a": "new"}
+
+
+def test_a_deletion_is_read() -> None:
+    assert read_change(deletion(definition())) == DeletionRequest("7", definition())
+
+
+@pytest.mark.parametrize("old", [None, "CRD", {}, {"metadata": {"name": NAME}, "spec": {}}])
+def test_a_deletion_of_something_else_is_refused(old: Any) -> None:
+    with pytest.raises(BadReview):
+        read_change(deletion(old))
 
 
 def _with(path: str, value: Any) -> bytes:

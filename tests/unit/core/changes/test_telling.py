@@ -56,6 +56,29 @@ def test_old_faults_do_not_count() -> None:
     assert not any("spec.color" in each for each in warnings_of(found, DENY))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"enum": ["red"]}, {"enum": ["red", "blue"]}),
+        ({"enum": ["red"]}, {"enum": ["blue"]}),
+        ({"maxLength": 3}, {"maxLength": 4}),
+        ({"maxLength": 3}, {"pattern": "^[a-f]+$"}),
+    ],
+)
+def test_a_field_that_is_refused_already_is_not_refused_anew(before: Json, after: Json) -> None:
+    """The API server's words differ, but the object has been refused before."""
+    colored = [
+        definition({**FIELDS, "color": {"type": "string", **each}, "note": {"type": "string", **more}})
+        for each, more in ((before, {}), (after, {"maxLength": 1}))
+    ]
+    assert refusal_of(examined(*colored, widget(1, color="green")), DENY) == ""
+    found = examined(*colored, widget(1, color="green", note="by hand"))
+    assert "because of spec.color" not in refusal_of(found, DENY)
+    assert "1 of 1 Widget objects would be refused when created again, or once spec.note" in refusal_of(
+        found, DENY
+    )
+
+
 def test_what_was_not_examined_is_said() -> None:
     found = examined(definition(), definition(without("note")), widget(1, note="x"))
     found.left = 3_999

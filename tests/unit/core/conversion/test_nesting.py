@@ -199,6 +199,32 @@ def test_the_largest_that_etcd_takes_is_read_in_time() -> None:
     assert time.process_time() - begin < 10
 
 
+class Aborted(BaseException):
+    """As a limit of time raises it, at any point."""
+
+
+@pytest.mark.parametrize("access", [1, 2])
+def test_work_that_is_aborted_while_it_is_written_says_so(access: int) -> None:
+    """orjson raises an exception of its own instead, which looked like a defect, or went unnoticed."""
+    read: list[int] = []
+
+    class Slow(Deep):
+        @property
+        def text(self) -> bytes:
+            read.append(1)
+            if len(read) == access:
+                raise Aborted
+            return b"[]"
+
+        @text.setter
+        def text(self, _: bytes) -> None:
+            pass
+
+    with pytest.raises(Aborted):
+        dumps({"a": Slow(b"[]", 1)})
+    assert len(read) == access
+
+
 def _levels(found: str) -> int:
     """Of JSON without brackets in strings."""
     depth = deepest = 0

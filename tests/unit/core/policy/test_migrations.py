@@ -7,6 +7,7 @@ import pytest
 
 from crdkeeper.api.meta import API_VERSION, POLICY_LABEL
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.core.policy.governance import Elsewhere
 from crdkeeper.core.policy.labels import MigrationRules, migration_rules
 from crdkeeper.core.policy.migrations import is_at_work, migration_name, standing, wanted_migration
 from tests.unit.builders import NAME, NOW, definition, migration, policy, with_condition
@@ -93,6 +94,7 @@ def test_a_plan_does_not_wait_for_a_migration() -> None:
         (migration(mode="Plan"), "Plan", True),
         (migration(mode="Plan"), "Automatic", False),
         (over(migration()), "Automatic", False),
+        (migration(), "Disabled", False),
         (migration(resource={"group": "other.io", "resource": "widgets"}), "Automatic", False),
     ],
 )
@@ -135,6 +137,8 @@ def test_a_policy_with_a_long_name_makes_a_valid_label() -> None:
 
 
 OTHER = definition(name="gadgets.example.com", stored=("v2",))
+FORBIDDEN = with_condition(migration(), "Succeeded", "False", "Forbidden")
+REFUSED_PLAN = over(with_condition(migration(mode="Plan"), "Succeeded", "False", "WouldBeRefused"))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +170,16 @@ OTHER = definition(name="gadgets.example.com", stored=("v2",))
             ("True", "Current"),
             (1, 0, 0),
         ),
+        (
+            "Disabled",
+            [definition()],
+            {NAME: [FORBIDDEN, REFUSED_PLAN]},
+            ("True", "Outdated"),
+            (1, 1, 0),
+        ),
+        ("Plan", [definition()], {NAME: [FORBIDDEN]}, ("True", "Outdated"), (1, 1, 0)),
+        ("Plan", [definition()], {NAME: [REFUSED_PLAN]}, ("False", "MigrationFailing"), (1, 1, 1)),
+        ("Automatic", [definition()], {NAME: [REFUSED_PLAN]}, ("True", "Migrating"), (1, 1, 0)),
     ],
     ids=[
         "selects none",
@@ -176,6 +190,10 @@ OTHER = definition(name="gadgets.example.com", stored=("v2",))
         "failing",
         "running",
         "failed long ago",
+        "disabled, and somebody's own fail",
+        "plans, and somebody's own migration fails",
+        "a plan fails",
+        "migrates, and somebody's own plan fails",
     ],
 )
 def test_how_a_policy_stands(
@@ -185,7 +203,33 @@ def test_how_a_policy_stands(
     ready: tuple[str, str],
     counts: tuple[int, int, int],
 ) -> None:
-    found = standing(policy(mode=mode), governed, migrations)
+    found = standing(policy(mode=mode), governed, lambda name: migrations.get(name, ()))
     assert (found.ready, found.reason) == ready
     assert (found.selected, found.outdated, found.failing) == counts
     assert found.message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("governed", "number", "said"),
+    [
+        (
+            [],
+            1,
+            "No CRD is governed by this policy. For 1 CRD that it selects, storageMigration and finalizers "
+            "of an older policy count instead: x.io (first).",
+        ),
+        (
+            [OTHER],
+            3,
+            "1 CRD governed, each with only one stored version. For 3 CRDs that it selects, storageMigration "
+            "and finalizers of an older policy count instead, such as x.io (first).",
+        ),
+        ([], 0, "No CRD is selected."),
+        ([OTHER], 0, "1 CRD selected, each with only one stored version."),
+    ],
+)
+def test_a_policy_says_that_an_older_one_counts(governed: list[Any], number: int, said: str) -> None:
+    elsewhere = Elsewhere(number, "x.io", "first") if number else None
+    assert standing(policy(), governed, lambda _: (), elsewhere=elsewhere).message == said
+    failing = standing(policy(), governed, lambda _: (), "it is missing.", elsewhere=elsewhere)
+    assert failing.message == "The API server may let deletions pass: it is missing."

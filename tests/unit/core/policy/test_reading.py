@@ -88,7 +88,7 @@ def test_keys_are_visible() -> None:
 
 def test_only_of_objects_it_is_said_that_other_policies_do_nothing_either() -> None:
     """The webhook judges changes by those that it can read."""
-    told = standing(read_policy(found(changes="Later")), [OTHERS], {})
+    told = standing(read_policy(found(changes="Later")), [OTHERS], lambda _: ())
     assert (told.ready, told.reason) == ("False", "Unreadable")
     assert told.message.endswith(
         "Until that is corrected, no objects of 1 CRD are migrated and no finalizers released, by other "

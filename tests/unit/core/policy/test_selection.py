@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+import re2
 
 from crdkeeper.api.definitionpolicy import LabelSelector
 from crdkeeper.apiserver.definitions.facts import ALLOW_DELETION
+from crdkeeper.core.policy import globs
 from crdkeeper.core.policy.selection import governing, matches, protected, selects
 from tests.unit.builders import definition, policy
 
@@ -92,6 +94,31 @@ def test_both_must_match() -> None:
 def test_who_governs(policies: list[Any], name: str | None) -> None:
     found = governing(policies, definition())
     assert (found.metadata.name if found else None) == name
+
+
+def test_the_globs_of_many_policies_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each CRD is compared with each policy, one after the other."""
+    compiled: list[bytes] = []
+    real = re2.compile
+
+    def counting(pattern: bytes, options: Any) -> Any:
+        compiled.append(pattern)
+        return real(pattern, options)
+
+    monkeypatch.setattr(re2, "compile", counting)
+    many = [policy(f"p{number}", groups=[f"*.team-{number}.example.org"]) for number in range(500)]
+    for number in range(3):
+        assert governing(many, definition()) is None
+        # One to see that a glob can be compiled, one for the policy.
+        assert len(compiled) == 1000, f"after {number + 1} CRDs"
+
+
+def test_the_patterns_of_the_largest_policies_do_not_stay() -> None:
+    patterns = globs._Patterns()
+    for number in range(300):
+        patterns.of(tuple(f"{number}-{glob:02}{'?' * 245}" for glob in range(64)))
+    assert 50 < len(patterns._known) < 64
+    assert patterns._characters <= globs._MOST_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.core.conversion.bundle import digest, packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.webhook.changes import judging
 from crdkeeper.webhook.changes.worker import RawPage
 from crdkeeper.webhook.rules.rulebook import RuleBook, Served
@@ -24,7 +25,16 @@ from crdkeeper.webhook.server import WebhookOptions, WebhookProcess
 from tests.certificates import Authority
 from tests.cluster.harness import eventually
 from tests.controlplane.ports import Ports
-from tests.unit.core.changes.builders import GROUP, NAME, definition, policy, review, widget, without
+from tests.unit.core.changes.builders import (
+    GROUP,
+    NAME,
+    definition,
+    deletion,
+    policy,
+    review,
+    widget,
+    without,
+)
 
 LONG = 60.0
 """Seconds that a busy machine may take; nothing waits for them."""
@@ -38,8 +48,9 @@ class Policies:
     """A policy that judges all changes, of objects that never come."""
 
     def __init__(self) -> None:
-        self.content = json.dumps([policy("Deny").to_object()]).encode()
-        self.digest, self.token = "d", TOKEN
+        self.content = json.dumps([policy("Deny", protection={"deletion": "Deny"}).to_object()]).encode()
+        self.digest, self.token, self.address = "d", TOKEN, WebhookAddress()
+        self.judging = self.protecting = True
         self.asked = asyncio.Event()
 
     def admits(self, token: str) -> bool:
@@ -109,7 +120,7 @@ class Process:
     def worker(self) -> int:
         """The process id of the worker for changes."""
         assert self.webhook._judging is not None
-        process = self.webhook._judging._worker._process
+        process = self.webhook._judging._changes.worker._process
         assert process is not None
         return process.pid
 
@@ -196,3 +207,58 @@ async def test_conversions_do_not_wait_for_changes(process: Process, megabytes: 
             for each in changes:
                 each.cancel()
             await asyncio.gather(*changes, return_exceptions=True)
+
+
+async def test_deletions_do_not_wait_for_changes(process: Process) -> None:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        path = f"/changes/{TOKEN}"
+        # What users write into a CRD does not make a deletion of a change.
+        labelled = definition(labels={"operation": "DELETE"})
+        forged = json.loads(review(labelled, definition(without("note"))))
+        forged["request"]["operation"] = "UPDATE"
+        request = {key: forged["request"].pop(key) for key in ("uid", "operation")}
+        forged["request"] = request | forged["request"]
+        bodies = [large(0)] * 5 + [json.dumps(forged, separators=(",", ":")).encode()]
+        changes = [asyncio.create_task(process.post(session, path, each)) for each in bodies]
+        await asyncio.wait_for(process.policies.asked.wait(), LONG)
+        os.kill(process.worker, signal.SIGSTOP)
+        try:
+            several = [process.post(session, path, deletion(definition())) for _ in range(40)]
+            for status, body in await asyncio.wait_for(asyncio.gather(*several), LONG):
+                assert status == 200
+                said = json.loads(body)["response"]
+                assert not said["allowed"]
+                assert "DefinitionPolicy p protects it" in said["status"]["message"]
+            assert not any(each.done() for each in changes)
+        finally:
+            os.kill(process.worker, signal.SIGCONT)
+            for each in changes:
+                each.cancel()
+            await asyncio.gather(*changes, return_exceptions=True)
+
+
+async def test_without_policies_that_judge_changes_a_protected_api_waits_for_none(process: Process) -> None:
+    """And the worker for changes, which nobody needs then, may end at any time."""
+    process.policies.judging = False
+    unserved = definition()
+    unserved["spec"]["versions"][0]["served"] = False
+    assert process.webhook._judging is not None
+    await process.webhook._judging._changes.worker.close()
+    async with aiohttp.ClientSession() as session:
+        path = f"/changes/{TOKEN}"
+        status, body = await process.post(session, path, review(definition(), unserved))
+    assert status == 200
+    assert "no version would be served" in json.loads(body)["response"]["status"]["message"]
+    assert process.webhook._judging._changes.worker._process is None
+
+
+async def test_policies_that_are_too_large_are_no_answer(process: Process) -> None:
+    """The operator asks the same way, and tells of it."""
+    one = process.policies.content.removeprefix(b"[").removesuffix(b"]")
+    process.policies.content = b"[" + b",".join([one] * (17 << 20 >> 6)) + b"]"
+    async with aiohttp.ClientSession() as session:
+        answer = await process.post(session, f"/changes/{TOKEN}", deletion(definition()))
+    assert answer == (
+        503,
+        b"the DefinitionPolicies that judge changes or protect CRDs have more than 16 MiB\n",
+    )

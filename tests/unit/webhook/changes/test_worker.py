@@ -4,59 +4,30 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from crdkeeper.core.conversion.review import BadReview
+from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.webhook.changes import worker
-from crdkeeper.webhook.changes.worker import ChangeWorker, Crowded, Fetch, RawPage, Report
-from tests.unit.core.changes.builders import FIELDS, definition, policy, review, widget, without
-
-POLICIES = json.dumps([policy("Deny").to_object()]).encode()
-CHANGE = review(definition(), definition(without("note")))
-LONG = 60.0
-"""Seconds that a busy machine may take; nothing waits for them."""
-
-
-def page(*objects: Any, left: int = 0) -> RawPage:
-    metadata = {"continue": "more" if left else "", "remainingItemCount": left}
-    body = {"apiVersion": "example.com/v1", "kind": "WidgetList", "metadata": metadata, "items": objects}
-    return RawPage(json.dumps(body).encode())
-
-
-async def none(_: str, __: str, ___: float) -> RawPage:
-    return page()
-
-
-async def unknown(_: str, __: float) -> RawPage:
-    return RawPage(b"")
-
-
-@asynccontextmanager
-async def working(
-    fetch: Fetch = none, report: Report = unknown, rules: bytes = b""
-) -> AsyncIterator[ChangeWorker]:
-    worker = ChangeWorker(fetch, report, lambda name: rules if name == "widgets.example.com" else b"")
-    try:
-        yield worker
-    finally:
-        await worker.close()
-
-
-def run(
-    play: Callable[[ChangeWorker], Any],
-    fetch: Fetch = none,
-    report: Report = unknown,
-    rules: bytes = b"",
-) -> None:
-    async def main() -> None:
-        async with working(fetch, report, rules) as worker:
-            await play(worker)
-
-    asyncio.run(main())
+from crdkeeper.webhook.changes.worker import ChangeWorker, Crowded, RawPage
+from tests.unit.core.changes.builders import (
+    ADDRESS,
+    DROPPED,
+    FIELDS,
+    MOVED,
+    bundle,
+    converted,
+    definition,
+    deletion,
+    policy,
+    review,
+    widget,
+    without,
+)
+from tests.unit.webhook.changes.workerscene import CHANGE, LONG, POLICIES, none, page, run
 
 
 def test_pages_are_judged_one_after_another() -> None:
@@ -74,6 +45,25 @@ def test_pages_are_judged_one_after_another() -> None:
         assert asked == [("/apis/example.com/v1/widgets", ""), ("/apis/example.com/v1/widgets", "more")]
 
     run(play, fetch)
+
+
+@pytest.mark.parametrize(
+    ("address", "refused"),
+    [(ADDRESS, True), (WebhookAddress("former", "crdkeeper-webhook"), False), (WebhookAddress(), False)],
+)
+def test_rules_count_where_this_webhook_converts(address: WebhookAddress, refused: bool) -> None:
+    old, new = converted(), converted(storage="v2")
+
+    async def fetch(_: str, __: str, ___: float) -> RawPage:
+        return page(widget(1, host="a", note="x"))
+
+    async def play(worker: ChangeWorker) -> None:
+        said = (await worker.examine(review(old, new), POLICIES, LONG))["response"]
+        lost = "1 of 1 Widget objects would lose spec.note with the next write"
+        assert said["allowed"] is not refused
+        assert any(each.startswith(lost) for each in said["warnings"]) is refused
+
+    run(play, fetch, rules=bundle(MOVED, DROPPED, old=old), address=address)
 
 
 REPORT = json.dumps(
@@ -191,6 +181,86 @@ def test_a_list_that_does_not_come_leaves_what_is_known() -> None:
         assert any("field-removed" in each for each in said["warnings"])
 
     run(play, fetch)
+
+
+def test_policies_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of them take longer to read than to decide by."""
+    protecting = json.dumps([policy("Allow", protection={"deletion": "Deny"}).to_object()]).encode()
+    told: list[int] = []
+    dumps = json.dumps
+
+    def written(said: Any) -> str:
+        if "policies" in said:
+            told.append(said["policies"])
+        return dumps(said)
+
+    async def play(worker: ChangeWorker) -> None:
+        async def allowed(policies: bytes) -> bool:
+            said = await worker.examine(deletion(definition()), policies, LONG)
+            return bool(said["response"]["allowed"])
+
+        assert [await allowed(each) for each in (protecting, protecting, b"[]", b"[]", protecting)] == [
+            False,
+            False,
+            True,
+            True,
+            False,
+        ]
+        assert told == [len(protecting), 0, 2, 0, len(protecting)]
+        await worker.close()
+        # Another process knows none of them.
+        assert not await allowed(protecting)
+
+    monkeypatch.setattr(worker, "json", SimpleNamespace(dumps=written, loads=json.loads))
+    run(play)
+
+
+def test_nothing_of_what_is_deleted_is_read() -> None:
+    async def fetch(collection: str, token: str, seconds: float) -> RawPage:
+        raise AssertionError("it was read")
+
+    async def play(worker: ChangeWorker) -> None:
+        said = await worker.examine(deletion(definition()), POLICIES, LONG)
+        assert said["response"] == {"uid": "7", "allowed": True}
+
+    run(play, fetch)
+
+
+def test_an_update_that_takes_the_api_away_is_refused() -> None:
+    policies = json.dumps([policy("Warn", protection={"deletion": "Deny"}).to_object()]).encode()
+    unserved = definition()
+    unserved["spec"]["versions"][0]["served"] = False
+
+    async def play(worker: ChangeWorker) -> None:
+        said = (await worker.examine(review(definition(), unserved), policies, LONG))["response"]
+        assert "no version would be served" in said["status"]["message"]
+        said = (await worker.examine(review(unserved, unserved), policies, LONG))["response"]
+        assert said["allowed"]
+
+    run(play)
+
+
+def test_a_deletion_that_is_not_decided_in_time_passes_with_a_warning() -> None:
+    """The globs of all these take longer to compile than there is time."""
+    slow = [
+        policy(
+            "Allow",
+            f"p{number}",
+            protection={"deletion": "Deny"},
+            groups=[f"{number}-{glob}" + "?*[!x]" * 40 for glob in range(64)],
+        ).to_object()
+        for number in range(600)
+    ]
+
+    async def play(worker: ChangeWorker) -> None:
+        body, policies = deletion(definition()), json.dumps(slow).encode()
+        await worker.examine(body, b"[]", LONG)
+        with pytest.raises(Crowded):
+            await worker.examine(body, policies, LONG)
+        # It goes on.
+        assert (await worker.examine(body, b"[]", LONG))["response"]["allowed"]
+
+    run(play)
 
 
 def test_a_killed_worker_is_replaced() -> None:

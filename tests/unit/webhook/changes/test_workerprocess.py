@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,12 @@ from crdkeeper.core.changes.examination import Examination
 from crdkeeper.webhook.changes import workerprocess
 from crdkeeper.webhook.changes.workerprocess import _Worker
 from crdkeeper.webhook.timelimit import OutOfTime
-from tests.unit.core.changes.builders import definition, policy, review, without
+from tests.unit.core.changes.builders import ADDRESS, definition, policy, review, without
+
+
+def told(bundle: bytes) -> bytes:
+    """What the worker gets of a CRD's rules."""
+    return json.dumps({"rules": len(bundle), "address": asdict(ADDRESS)}).encode() + b"\n" + bundle
 
 
 class Over(BaseException):
@@ -27,7 +33,7 @@ def test_a_change_that_was_not_compared_has_no_answer(monkeypatch: pytest.Monkey
     body, policies = review(definition(), definition(without("note"))), json.dumps([policy().to_object()])
     job = {"body": len(body), "policies": len(policies), "seconds": 60.0}
     target = io.BytesIO()
-    source = io.BytesIO(json.dumps(job).encode() + b"\n" + body + policies.encode() + b'{"rules": 0}\n')
+    source = io.BytesIO(json.dumps(job).encode() + b"\n" + body + policies.encode() + told(b""))
     with pytest.raises(Over):
         _Worker(source, target).run()
     said = [json.loads(each) for each in target.getvalue().splitlines()]
@@ -72,7 +78,7 @@ def test_something_is_told_in_time_however_long_all_takes(
     monkeypatch.setattr(workerprocess, "time", SimpleNamespace(monotonic=lambda: clock.now))
     body, policies = review(definition(), definition(without("note"))), json.dumps([policy().to_object()])
     job = {"body": len(body), "policies": len(policies), "seconds": seconds}
-    source = io.BytesIO(json.dumps(job).encode() + b"\n" + body + policies.encode() + b'{"rules": 5}\nrules')
+    source = io.BytesIO(json.dumps(job).encode() + b"\n" + body + policies.encode() + told(b"rules"))
     worker = _Worker(source, target)
     monkeypatch.setattr(worker, "_limit", clock)
     worker.run()
