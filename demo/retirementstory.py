@@ -130,6 +130,8 @@ def _look_again(stage: Stage) -> None:
     if terminal.run(_GET_VERSIONS).split() != ["v1", "served=true", "deprecated="]:
         raise CommandFailed("the CRD should have v1 only")
     _show_truth(stage, ["v1"], {_NEW: _OBJECTS})
+    terminal.comment("Only now it cannot be taken back:")
+    terminal.run(f"crdkeeper retire undo {CRD} v1alpha1 --yes", fails=True)
     terminal.run(f"kubectl get {PLURAL}")
     terminal.comment("Applies go on, because no object's managedFields name the version that is gone:")
     terminal.run(

@@ -103,7 +103,7 @@ def kubectl(deployment: Deployment) -> Iterator[Kubectl]:
     kubectl = deployment.plane.kubectl
     yield kubectl
     kubectl("delete", "hpa,pdb,pods", "sessions", "sessions-0", "sessions-1", "--ignore-not-found", "--now")
-    kubectl("delete", "crd", NAME, "--ignore-not-found", "--timeout=60s")
+    kubectl("delete", "crd", NAME, "--ignore-not-found", "--timeout=180s")
     kubectl("delete", "clusterrole", ROLE["metadata"]["name"], "--ignore-not-found")  # type: ignore[index]
     kubectl("delete", SAMPLE, "--ignore-not-found")
 
@@ -112,7 +112,9 @@ def test_an_autoscaler_and_a_budget(deployment: Deployment, kubectl: Kubectl) ->
     columns = cycle(([COLUMN], []))
 
     def reported() -> str:
-        conditions = shown("defrep", NAME)["status"]["conditions"]
+        # Until there is a report, this prints nothing.
+        found = kubectl("get", "defrep", NAME, "--ignore-not-found", "--output=json")
+        conditions = json.loads(found or "{}").get("status", {}).get("conditions", [])
         return next((each["reason"] for each in conditions if each["type"] == "ScalingReady"), "")
 
     def shown(*words: str) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def test_an_autoscaler_and_a_budget(deployment: Deployment, kubectl: Kubectl) ->
 
     kubectl("apply", SAMPLE)
     pods.apply(kubectl, ROLE, definition("v1"))
-    kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=60s")
+    kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=180s")
     cache = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Cache",

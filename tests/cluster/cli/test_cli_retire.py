@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import re
+import signal
 from asyncio import sleep
 from collections import Counter
 from time import monotonic
@@ -11,13 +13,19 @@ import pytest
 
 from crdkeeper.api.meta import API_VERSION
 from tests.cluster.cli.commandline import CommandLine
-from tests.cluster.cli.migrations import migrations
-from tests.cluster.harness import Admin, CustomKind, outdated
-from tests.cluster.harness.admin import CRDS, OURS
+from tests.cluster.cli.migrations import drawn, migrations
+from tests.cluster.harness import Admin, CustomKind, eventually, outdated
+from tests.cluster.harness.admin import CRDS
+from tests.cluster.retirement.scene import (
+    CONVERSIONS,
+    RETIREMENTS,
+    plan_of_conversion,
+    put_back,
+    written_all_the_time,
+)
 
 OBJECTS = int(os.environ.get("CRDKEEPER_RETIRED_OBJECTS", "200"))
 """Without the variable, as many as show what matters."""
-RETIREMENTS = f"{OURS}/versionretirements"
 QUICK = ("--quiet-period=1s", "--settle-seconds=0", "--ignore-api-server-leases")
 _KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
 
@@ -49,7 +57,7 @@ async def test_a_plan_names_the_writers_and_changes_nothing(
     assert document["status"]["evidence"]["objects"] == 3
 
 
-@pytest.mark.timeout(180 + 30 * _KILLS + OBJECTS / 10)
+@pytest.mark.timeout(300 + 30 * _KILLS + OBJECTS / 10)
 async def test_a_version_is_retired_step_by_step_however_often_the_command_is_killed(
     admin: Admin, group: str, shell: CommandLine
 ) -> None:
@@ -112,18 +120,76 @@ async def test_the_quiet_period_ends_the_command_and_undo_takes_all_back(
     waits = await shell.run("retire", kind.name, "v1", "--yes", "--quiet-period=1h")
 
     assert waits.exit_code == 3
-    assert "Error: QuietPeriod: " in waits.stderr
+    last = waits.stderr.splitlines()[-1]
+    assert last == "Waiting (QuietPeriod). To go on, run the same command again later, or now with --wait."
+    assert "QuietPeriod: The quiet period of 1h ends at " in waits.stdout.splitlines()[-1]
     assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
 
     shown = await shell.run("retire", "undo", kind.name, "v1")
-    assert "kubectl patch crd" in shown.stdout
+    told, command = shown.stdout.splitlines()
+    assert told.startswith("Nothing was changed. ") and "--yes" in told
+    assert command.startswith(f"  kubectl patch crd {kind.name} ")
     assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
 
     undone = await shell.run("retire", "undo", kind.name, "v1", "--yes")
-    assert (undone.exit_code, undone.stderr) == (0, "")
+    said = f"v1 of {kind.name} is no longer deprecated.\n"
+    assert (undone.exit_code, undone.stdout, undone.stderr) == (0, said, "")
     assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
     again = await shell.run("retire", "undo", kind.name, "v1", "--yes")
     assert again.stdout == f"v1 of {kind.name} is served and not deprecated: nothing to do.\n"
+
+
+async def test_undo_takes_each_step_back_until_the_removal(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    kind = await outdated(admin, kind, 2)
+    retire = ("retire", kind.name, "v1", "--yes", "--wait", "--quiet-period=1s", "--ignore-api-server-leases")
+    undo = ("retire", "undo", kind.name, "v1", "--yes")
+
+    async def undone(prefix: str, what: str = "served again, and no longer deprecated") -> None:
+        done = await shell.run(*undo)
+        said = f"v1 of {kind.name} is {what}.\n"
+        assert (done.exit_code, done.stdout, done.stderr) == (0, said, "")
+        assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
+        await admin.create_objects(kind, 1, version="v1", prefix=prefix)
+
+    # A migration that settles for an hour keeps it there.
+    killed = shell.start(*retire, "--settle-seconds=3600")
+
+    async def migrating() -> bool:
+        return bool(await migrations(admin, kind.group))
+
+    await eventually(migrating, otherwise=lambda: killed.stderr)
+    killed.kill()
+    assert await versions(admin, kind) == [("v1", False, True), ("v2", True, False)]
+    assert await admin.stored_versions_of(kind) == ["v1", "v2"]
+    await undone("not-served")
+
+    await admin.create(CONVERSIONS, plan_of_conversion(kind, "v1"))
+    held = await shell.run(*retire, "--settle-seconds=0")
+    assert held.exit_code == 1
+    assert "Error: VersionConversion: Removed is held: " in held.stderr
+    assert await versions(admin, kind) == [("v1", False, True), ("v2", True, False)]
+    assert await admin.stored_versions_of(kind) == ["v2"]
+    await undone("migrated")
+
+    crd = await admin.definition(kind)
+    withdrawn = [each | {"served": each["name"] != "v1"} for each in crd["spec"]["versions"]]
+    await admin.merge(f"{CRDS}/{kind.name}", {"spec": {"versions": withdrawn}})
+    await undone("withdrawn", "served again")
+
+    await admin.delete(f"{CONVERSIONS}/{kind.name}")
+    assert (await shell.run(*retire, "--settle-seconds=0")).exit_code == 0
+    assert admin.stored(kind) == {"v2": 5}
+    before = await admin.definition(kind)
+    for command in (undo[:-1], undo):
+        refused = await shell.run(*command)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert refused.stderr.splitlines() == [
+            f"Error: {kind.name} has no version v1: its versions are v2",
+            "If it was removed, only the CRD's manifest can bring it back.",
+        ]
+    assert await admin.definition(kind) == before
 
 
 async def test_undo_suspends_the_operators_retirement_which_status_shows(
@@ -168,6 +234,44 @@ async def test_the_storage_version_is_never_taken_out_of_service(
     assert done.exit_code == 1
     assert "v1 is the storage version" in done.stderr
     assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
+
+
+async def test_another_client_that_writes_the_crd_all_the_time(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    kind = await outdated(admin, kind, 3)
+    # Also between each look and the change that follows: a change that fails is said and tried again.
+    async with written_all_the_time(admin, kind, 0.02):
+        done = await shell.run("retire", kind.name, "v1", "--yes", "--wait", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    said = [each for each in done.stderr.splitlines() if each.startswith(("Set ", "Remove "))]
+    assert said == [
+        f"Set deprecated: true for v1 in spec.versions of {kind.name}.",
+        f"Set served: false for v1 in spec.versions of {kind.name}.",
+        f"Remove v1 from spec.versions of {kind.name}.",
+    ]
+    assert await versions(admin, kind) == [("v2", True, False)]
+    assert admin.stored(kind) == {"v2": 3}
+
+
+async def test_a_step_that_a_tool_takes_back_ends_the_command(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    kind = await outdated(admin, kind, 1)
+    running = shell.start("retire", kind.name, "v1", "--yes", "--wait", "--quiet-period=15s", *QUICK[1:])
+
+    async def deprecated() -> bool:
+        return (await versions(admin, kind))[0] == ("v1", True, True)
+
+    await eventually(deprecated, otherwise=lambda: running.stderr)
+    restored = await put_back(admin, kind, "argocd-controller")
+    done = await running.done()
+    assert done.exit_code == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("Error: Reverted: Somebody has taken back Deprecated. ")
+    assert "the latest first: argocd-controller" in said
+    assert said.endswith("Change the CRD where it comes from, then run `crdkeeper retire` again.")
+    assert (await admin.definition(kind))["metadata"]["generation"] == restored["metadata"]["generation"]
 
 
 async def test_what_somebody_else_refuses_is_told(admin: Admin, kind: CustomKind, shell: CommandLine) -> None:
@@ -231,3 +335,23 @@ async def _until_refused(admin: Admin, kind: CustomKind) -> None:
             return
         await sleep(0.1)
     pytest.fail("the policy is not enforced")
+
+
+async def test_a_terminal_shows_until_when_it_waits_and_two_signals_end_it(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    await outdated(admin, kind, 2)
+    waits = shell.start_on_terminal("retire", kind.name, "v1", "--yes", "--wait", "--quiet-period=1h")
+    bar = re.compile(r"Retiring [━╸╺]+ *The quiet period of 1h ends at \d{4}-")
+    await waits.until(lambda: bar.search(drawn(waits)) is not None)
+
+    # As `timeout -s INT` does: it signals its process group, of which the command is one, too.
+    waits.signal(signal.SIGINT)
+    waits.signal(signal.SIGINT)
+    done = await waits.done()
+
+    assert done.exit_code == 130
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    last = "Interrupted. What is done shows in the CRD; to go on, run the same command again."
+    assert drawn(waits).splitlines()[-1] == last

@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
+from crdkeeper.operations.retirement.evidence import gather_evidence
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.customkind import SPEC, STATUS
-from tests.cluster.reports.live.scene import change_versions, let_read
+from tests.cluster.reports.live.scene import change, change_versions, let_read
 from tests.cluster.reports.reports import condition_of, found, report_with
 from tests.kstatus import status_of
 
@@ -98,6 +99,29 @@ async def test_the_scale_of_an_object(admin: Admin, operator: Operator, group: s
 
     await change_versions(admin, kind, schema=schema(GOOD))
     await report_with(admin, kind.name, SubresourcesReady="True/ScaleRead", Ready="True/Healthy")
+
+
+async def test_a_report_adds_no_requests_at_a_deprecated_version(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    """A retirement would take them for a client's, and its quiet period would never end."""
+    kind = CustomKind(group).storing("v2")
+    await admin.apply_definition(kind)
+    await let_read(admin, group)
+    await admin.create_objects(kind, 1)
+    crd = await admin.definition(kind)
+    await admin.get(kind.path("db-00000", version="v1"))
+    (before,) = (await gather_evidence(admin.client, crd, "v1")).readers
+    for each in crd["spec"]["versions"]:
+        each |= {"subresources": scaled(), "schema": schema(GOOD), "deprecated": each["name"] == "v1"}
+    await change(admin, kind, {"versions": crd["spec"]["versions"]})
+
+    report = await report_with(admin, kind.name, SubresourcesReady="True/ScaleRead")
+
+    said = condition_of(report, "SubresourcesReady").message
+    assert said == "/scale of default/db-00000 was read at v2."
+    (after,) = (await gather_evidence(admin.client, await admin.definition(kind), "v1")).readers
+    assert (before.counts, after.counts) == ({"GET": 1}, {"GET": 1})
 
 
 async def test_a_path_of_the_wrong_type_fails_as_we_say(admin: Admin, group: str) -> None:

@@ -1,14 +1,17 @@
 """A kind that has moved from v1alpha1 to v1, and the retirement of its old version."""
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 from crdkeeper.api.meta import API_VERSION, GROUP, Condition, find_condition
 from crdkeeper.api.versionretirement import DEPRECATED, UNUSED, VersionRetirement
 from crdkeeper.cluster.resources.access import Right, missing_rights
-from crdkeeper.cluster.transport.client import APPLY_PATCH, Client
+from crdkeeper.cluster.transport.client import APPLY_PATCH, JSON_PATCH, Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Admin, CustomKind, eventually
 from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS, OURS
@@ -18,7 +21,10 @@ from tests.controlplane.cluster import Cluster
 
 OLD, NEW = "v1alpha1", "v1"
 RETIREMENTS = f"{OURS}/versionretirements"
+CONVERSIONS = f"{OURS}/versionconversions"
 AT_ONCE = {"settleSeconds": 0, "apiServerLeases": "Ignore", "retry": {"backoffSeconds": 1}}
+SLOWLY = {"settleSeconds": 3600, "apiServerLeases": "Ignore"}
+"""A migration that settles for an hour keeps the version from being removed."""
 SECONDS = 120.0
 
 
@@ -155,6 +161,21 @@ def install_composite_kinds(cluster: Cluster) -> None:
     cluster.kubectl.wait_established(f"crd/compositions.{GROUP}", f"crd/compositionrevisions.{GROUP}")
 
 
+def plan_of_conversion(kind: CustomKind, *spokes: str) -> dict[str, Any]:
+    """A VersionConversion that changes nothing. It holds the removal of these versions."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "VersionConversion",
+        "metadata": {"name": kind.name},
+        "spec": {
+            "resource": {"group": kind.group, "resource": kind.plural},
+            "hub": kind.storage_version,
+            "spokes": [{"version": each, "rules": []} for each in spokes],
+            "mode": "Plan",
+        },
+    }
+
+
 async def put_back(
     admin: Admin, kind: CustomKind, manager: str = "gitops", entries: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
@@ -164,6 +185,31 @@ async def put_back(
     if entries:
         body["spec"]["versions"] = list(entries)
     return await admin.client.request("PATCH", path, body, content_type=APPLY_PATCH)
+
+
+async def change(admin: Admin, kind: CustomKind, operations: list[dict[str, Any]]) -> None:
+    """A JSON patch of the CRD by the admin."""
+    path = f"{CRDS}/{kind.name}?fieldManager=admin"
+    await admin.client.request("PATCH", path, operations, content_type=JSON_PATCH)
+
+
+@asynccontextmanager
+async def written_all_the_time(admin: Admin, kind: CustomKind, pause: float) -> AsyncIterator[None]:
+    """Another client changes annotations of the CRD, with pauses of seconds, until the end of the block."""
+
+    async def write() -> None:
+        for number in count():
+            await admin.merge(f"{CRDS}/{kind.name}", {"metadata": {"annotations": {"written": str(number)}}})
+            await asyncio.sleep(pause)
+
+    writer = asyncio.create_task(write())
+    try:
+        yield
+        assert not writer.done()
+    finally:
+        writer.cancel()
+        with suppress(asyncio.CancelledError):
+            await writer
 
 
 async def versions(admin: Admin, kind: CustomKind) -> Mapping[str, Mapping[str, Any]]:

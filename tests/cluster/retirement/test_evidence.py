@@ -21,19 +21,24 @@ async def test_writers_are_those_of_the_version_by_namespace(admin: Admin, group
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     await admin.create_objects(kind, 3, version="v1", engine="postgres")
+    await admin.create_objects(kind, 2, version="v1", engine="postgres", namespace="kube-public")
     await admin.create_objects(kind, 2, version="v2", prefix="new", engine="postgres")
     path = kind.path("db-00001", version="v1")
     await admin.merge(f"{path}?fieldManager=team-tool", {"spec": {"replicas": 7}})
 
     found = await gather_evidence(admin.client, await admin.definition(kind), "v1")
 
-    assert (found.objects, found.counted, found.complete, found.failure) == (3, 5, True, "")
+    assert (found.objects, found.counted, found.complete, found.failure) == (5, 7, True, "")
     assert {(each.manager, each.operation, each.namespace, each.objects) for each in found.writers} == {
         ("admin", "Apply", "default", 3),
+        ("admin", "Apply", "kube-public", 2),
         ("team-tool", "Update", "default", 1),
     }
-    assert found.newest is not None
-    assert abs((admin.client.now() - found.newest).total_seconds()) < 300
+    entries = (await admin.get(path))["metadata"]["managedFields"]
+    (written,) = (each["time"] for each in entries if each["manager"] == "team-tool")
+    (last,) = (each.last for each in found.writers if each.manager == "team-tool")
+    assert last == found.newest
+    assert f"{last:%Y-%m-%dT%H:%M:%SZ}" == written
     (owner,) = found.owners
     assert owner.manager == "admin"
     assert found.holds == ()

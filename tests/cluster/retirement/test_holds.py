@@ -7,10 +7,12 @@ from crdkeeper.api.versionretirement import MIGRATED
 from tests.cluster.harness import Admin, CustomKind, Operator, Version
 from tests.cluster.harness.admin import CRDS, OURS
 from tests.cluster.retirement.scene import (
+    CONVERSIONS,
     NEW,
     OLD,
     install_composite_kinds,
     permit,
+    plan_of_conversion,
     retire,
     standing,
     until_ready,
@@ -18,7 +20,7 @@ from tests.cluster.retirement.scene import (
 )
 from tests.controlplane.cluster import Cluster
 
-COMPOSITIONS, CONVERSIONS = f"{OURS}/compositions", f"{OURS}/versionconversions"
+COMPOSITIONS = f"{OURS}/compositions"
 BETWEEN = "v1beta1"
 OBJECTS = 3
 
@@ -33,21 +35,6 @@ def composition(kind: CustomKind, name: str) -> dict[str, Any]:
         "spec": {
             "compositeTypeRef": {"apiVersion": f"shops.{kind.group}/v1", "kind": "Shop"},
             "resources": [{"name": "part", "template": template}],
-        },
-    }
-
-
-def plan_of_conversion(kind: CustomKind, *spokes: str) -> dict[str, Any]:
-    """A VersionConversion that changes nothing; it names these versions besides v1."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "VersionConversion",
-        "metadata": {"name": kind.name},
-        "spec": {
-            "resource": {"group": kind.group, "resource": kind.plural},
-            "hub": NEW,
-            "spokes": [{"version": each, "rules": []} for each in spokes],
-            "mode": "Plan",
         },
     }
 

@@ -5,7 +5,6 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 
@@ -27,13 +26,14 @@ from tests.cluster.retirement.scene import (
     standing,
     until_ready,
     versions,
+    written_all_the_time,
 )
 from tests.controlplane.cluster import Cluster
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
 
 
-@pytest.mark.timeout(120 + 20 * KILLS)
+@pytest.mark.timeout(300 + 20 * KILLS)
 async def test_kills_at_random_instants(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:
@@ -91,23 +91,9 @@ async def test_another_client_that_writes_the_crd_all_the_time(
 ) -> None:
     kind = await moved(admin, group, 3)
     await permit(admin, kind)
-
-    async def write() -> None:
-        number = 0
-        while True:
-            number += 1
-            await admin.merge(f"{CRDS}/{kind.name}", {"metadata": {"annotations": {"written": str(number)}}})
-            await asyncio.sleep(0.5)
-
-    writer = asyncio.create_task(write())
-    try:
+    async with written_all_the_time(admin, kind, 0.5):
         name = await retire(admin, kind, mode="Execute")
         await until_ready(admin, name, "True", "Removed")
-        assert not writer.done()
-    finally:
-        writer.cancel()
-        with suppress(asyncio.CancelledError):
-            await writer
     await assert_retired(admin, kind, 3)
 
 

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import click
 
+from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionretirement import VersionRetirement
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, line, lines, print_json, print_yaml
 from crdkeeper.cli.output.table import table
 from crdkeeper.cli.retire.narration import HEADERS, details, row
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.retirements import list_retirements
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.operations.rights import explained
 
 
 @click.command()
@@ -62,7 +65,8 @@ def _is_named(retirement: VersionRetirement, names: Sequence[str]) -> bool:
 
 
 async def _read(connection: Connection) -> tuple[list[VersionRetirement], datetime]:
-    async with Client(connection) as client:
+    needed = [Right("list", GROUP, VersionRetirement.plural)]
+    async with Client(connection) as client, explained(client, needed):
         found = await list_retirements(client)
         if found is None:
             raise Trouble(

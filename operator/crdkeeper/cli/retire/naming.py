@@ -1,7 +1,7 @@
 """The CRD and the version that a person names."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 from pydantic import ValidationError
@@ -13,6 +13,14 @@ from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.resourcenames import parse_resource, suggest
+
+_PERIOD: Final = "--quiet-period", "write hours, minutes and seconds, such as 168h or 1h30m"
+_SAID: Final = {
+    "version": ("VERSION", "write a version as in the CRD, such as v1alpha1"),
+    "quiet_period": _PERIOD,
+    "quietPeriod": _PERIOD,
+}
+"""By the field that is not valid: what the command calls it, and how to write it instead of its pattern."""
 
 
 class RetiredResource(click.ParamType[GroupResource]):
@@ -36,9 +44,9 @@ def retirement_spec(resource: GroupResource, version: str, **fields: Any) -> Ver
     try:
         return VersionRetirementSpec.model_validate({"resource": resource, "version": version, **fields})
     except ValidationError as error:
-        where = {"version": "VERSION", "quiet_period": "--quiet-period", "quietPeriod": "--quiet-period"}
-        name = str(error.errors()[0]["loc"][0])
-        raise click.UsageError(f"{where.get(name, name)} is not valid: {error.errors()[0]['msg']}") from None
+        field, message = str(error.errors()[0]["loc"][0]), error.errors()[0]["msg"]
+        name, said = _SAID.get(field, (field, message))
+        raise click.UsageError(f"{name} is not valid: {said}") from None
 
 
 async def named_definition(client: Client, resource: GroupResource) -> dict[str, Any]:
@@ -50,10 +58,12 @@ async def named_definition(client: Client, resource: GroupResource) -> dict[str,
     return crd
 
 
-def named_version(crd: Mapping[str, Any], version: str) -> None:
-    """Raises Trouble if the CRD has no such version: a mistyped one must not look as if it were removed."""
+def named_version(crd: Mapping[str, Any], version: str, *more: str) -> None:
+    """Raises Trouble if the CRD has no such version: a mistyped one must not look as if it were removed.
+
+    `more` are further lines about what that means.
+    """
     names = [each["name"] for each in crd["spec"]["versions"]]
     if version not in names:
-        raise Trouble(
-            f"{crd['metadata']['name']} has no version {version}: its versions are {', '.join(names)}"
-        )
+        said = f"{crd['metadata']['name']} has no version {version}: its versions are {', '.join(names)}"
+        raise Trouble(said, *more)

@@ -3,15 +3,18 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from crdkeeper.api.meta import READY, find_condition, format_time
 from crdkeeper.api.versionretirement import REMOVED, STEPS, DueChange, VersionEvidence, VersionRetirement
 from crdkeeper.cli.output.table import age, table
+from crdkeeper.core.retirement.evidence import AuditedUses
 from crdkeeper.core.text import count
 
 HEADERS = ("NAME", "RESOURCE", "VERSION", "MODE", "DUE", "WRITERS", "READY", "REASON", "AGE")
 _STEP_HEADERS = ("STEP", "STATUS", "REASON", "MESSAGE")
 _WRITER_HEADERS = ("WRITER", "OPERATION", "NAMESPACE", "OBJECTS", "LAST")
+_REQUESTER_HEADERS = ("USER", "WHOSE", "PROGRAM", "NAMESPACE", "READS", "WRITES", "LAST")
 _HOLD_HEADERS = ("HELD STEP", "REASON", "NAME", "MESSAGE")
 _OWNER_HEADERS = ("APPLIED BY", "MANAGER", "MESSAGE")
 
@@ -33,8 +36,8 @@ def row(retirement: VersionRetirement, now: datetime) -> list[str]:
     ]
 
 
-def details(retirement: VersionRetirement) -> Iterator[str]:
-    """Everything about one retirement, in lines."""
+def details(retirement: VersionRetirement, audit: AuditedUses | None = None) -> Iterator[str]:
+    """Everything about one retirement, in lines; `audit` is what audit logs say."""
     status = retirement.status
     yield f"{retirement.spec.resource}: retiring {retirement.spec.version}"
     yield ""
@@ -46,6 +49,8 @@ def details(retirement: VersionRetirement) -> Iterator[str]:
     if removed is not None and removed.status == "True":
         return
     yield from _uses(status.evidence)
+    if audit is not None:
+        yield from _audited(retirement.spec.version, audit)
     if status.evidence.owners:
         yield ""
         cells = [(each.tool, each.manager, _line(each.detail)) for each in status.evidence.owners]
@@ -96,12 +101,77 @@ def _uses(evidence: VersionEvidence) -> Iterator[str]:
         yield f"Requests that {server} has counted{since}: {_line(reader.what)}"
 
 
+def _audited(version: str, audit: AuditedUses) -> Iterator[str]:
+    yield ""
+    span = ""
+    if audit.first is not None and audit.last is not None:
+        span = f" from {format_time(audit.first)} to {format_time(audit.last)}"
+    none = "" if audit.requesters else " none"
+    yield f"Requests at {version} in the audit log, which has {count(audit.events, 'event')}{span}:{none}"
+    if audit.requesters:
+        yield from table(
+            _REQUESTER_HEADERS,
+            [
+                (
+                    each.user,
+                    each.whose,
+                    ", ".join(each.agents),
+                    ", ".join(each.namespaces),
+                    f"{each.reads:,}",
+                    f"{each.writes:,}",
+                    format_time(each.last) if each.last is not None else "",
+                )
+                for each in audit.requesters
+            ],
+        )
+        yield from _more(audit.requester_count - len(audit.requesters), "user")
+    for number, noun, what in (
+        (audit.failed, "request", "failed, not shown above."),
+        (audit.undated, "request", "without a time: whether the quiet period had begun is not known."),
+        (audit.unreadable, "line", "skipped, no event of audit.k8s.io/v1."),
+        (audit.too_long, "line", "skipped, too long."),
+    ):
+        if number:
+            yield f"{count(number, noun)} {what}"
+
+
+def audited_object(audit: AuditedUses) -> dict[str, Any]:
+    """What audit logs say, as a part of a document."""
+
+    def time(moment: datetime | None) -> str | None:
+        return format_time(moment) if moment is not None else None
+
+    return {
+        "events": audit.events,
+        "firstTime": time(audit.first),
+        "lastTime": time(audit.last),
+        "requesters": [
+            {
+                "user": each.user,
+                "whose": each.whose,
+                "programs": list(each.agents),
+                "namespaces": list(each.namespaces),
+                "reads": each.reads,
+                "writes": each.writes,
+                "lastTime": time(each.last),
+            }
+            for each in audit.requesters
+        ],
+        "requesterCount": audit.requester_count,
+        "failed": audit.failed,
+        "undated": audit.undated,
+        "unreadableLines": audit.unreadable,
+        "tooLongLines": audit.too_long,
+    }
+
+
 def _next(retirement: VersionRetirement, due: DueChange | None) -> Iterator[str]:
     ready = find_condition(retirement.status.conditions, READY)
+    # That of a command's own retirement, which has no object in the cluster, repeats what is due.
+    if ready is not None and (due is None or retirement.metadata.uid):
+        yield ""
+        yield f"{ready.reason}: {_line(ready.message)}"
     if due is None:
-        if ready is not None:
-            yield ""
-            yield f"{ready.reason}: {_line(ready.message)}"
         return
     yield ""
     yield f"Due: {_line(due.message)}"

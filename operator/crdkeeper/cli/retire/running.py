@@ -1,6 +1,7 @@
 """`crdkeeper retire PLURAL.GROUP VERSION`: a retirement in this process, without the operator."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,24 @@ from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.migrate.display import Display, display_on
 from crdkeeper.cli.migrate.narration import failure
 from crdkeeper.cli.output.printing import Trouble, line, lines, print_json, print_yaml
+from crdkeeper.cli.retire.auditlogs import AuditLogs
 from crdkeeper.cli.retire.naming import (
     RetiredResource,
     named_definition,
     named_version,
     retirement_spec,
 )
-from crdkeeper.cli.retire.narration import details
+from crdkeeper.cli.retire.narration import audited_object, details
 from crdkeeper.cli.signals import Signalled, until_signal
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.request import Request
+from crdkeeper.core.retirement.auditlog import AuditTally
+from crdkeeper.core.retirement.evidence import AuditedUses
 from crdkeeper.operations.migration.standalone import Standalone, succeeded
 from crdkeeper.operations.retirement.rights import rights_to_see
 from crdkeeper.operations.retirement.standalone import StandaloneRetirement, unstored
-from crdkeeper.operations.rights import explain
+from crdkeeper.operations.rights import explained
 
 _NOT_YET = 3
 _WAITING = frozenset(("QuietPeriod", "Counting", "Migrating"))
@@ -44,6 +48,14 @@ _WAITING = frozenset(("QuietPeriod", "Counting", "Migrating"))
     show_default=True,
     metavar="DURATION",
     help="How long nobody may have used the deprecated version before it is no longer served.",
+)
+@click.option(
+    "--audit-log",
+    "audit_logs",
+    multiple=True,
+    metavar="FILE",
+    help="Show who sent requests at the version, by an API server's audit log: JSON lines; - is standard "
+    "input. A client's request begins the quiet period again. May be repeated, such as for each API server.",
 )
 @click.option(
     "--settle-seconds",
@@ -74,6 +86,7 @@ def version(
     yes: bool,
     wait: bool,
     quiet_period: str,
+    audit_logs: tuple[str, ...],
     settle_seconds: int | None,
     ignore_api_server_leases: bool,
     output: str,
@@ -89,18 +102,22 @@ def version(
 
     With --yes, the rights that all steps need are reviewed before the first change.
 
-    Exit codes: 0 if the version is removed, or without --yes; 1 if something holds a step, a change was
-    refused, a right is missing, or the CRD has no such version (any more); 2 for incorrect usage; 3 if the
-    quiet period is not over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
+    Exit codes: 0 if the version is removed, or without --yes; 1 if something holds a step, somebody has taken
+    a step back, a change was refused, a right is missing, or the CRD has no such version (any more); 2 for
+    incorrect usage; 3 if the quiet period is not over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
     """
     if wait and not yes:
         raise click.UsageError("--wait requires --yes")
+    audit = AuditLogs(audit_logs, AuditTally(resource.group, version, resource.resource))
+    if wait and audit.has_pipes:
+        raise click.UsageError("--wait reads audit logs again and again, and needs files")
     pace: dict[str, Any] = {} if settle_seconds is None else {"settle_seconds": settle_seconds}
     if ignore_api_server_leases:
         pace["api_server_leases"] = "Ignore"
     owner = unstored(
         retirement_spec(resource, version, quiet_period=quiet_period, mode="Execute", migration=pace)
     )
+    audit.read_pipes()
     display = display_on(sys.stderr)
     client = Client(Connection(kubeconfig, context))
 
@@ -108,22 +125,19 @@ def version(
         return await _migrate(client, owner, display)
 
     async def work() -> None:
-        async with client:
-            try:
-                named_version(await named_definition(client, resource), version)
-                retirement = StandaloneRetirement(client, owner, display.say, migrate)
-                await until_signal(retirement.run(wait=wait) if yes else retirement.plan())
-            except ApiError as error:
-                await explain(client, error, rights_to_see(resource))
-                raise
+        async with client, explained(client, rights_to_see(resource)):
+            named_version(await named_definition(client, resource), version)
+            say, read = partial(display.go_on, "Retiring"), audit.read if audit_logs else None
+            retirement = StandaloneRetirement(client, owner, say, migrate, read)
+            await (retirement.run(wait=wait) if yes else retirement.plan())
 
     try:
         with display:
-            run_async(work())
+            run_async(until_signal(work()))
     except Signalled as signalled:
         line("Interrupted. What is done shows in the CRD; to go on, run the same command again.", err=True)
         sys.exit(signalled.exit_code)
-    _print(owner, output)
+    _print(owner, output, audit.uses)
     if yes:
         sys.exit(_exit_code(owner))
 
@@ -147,14 +161,16 @@ async def _migrate(client: Client, owner: VersionRetirement, display: Display) -
     return failure(work.migration, gone=work.gone, followed=work.followed)
 
 
-def _print(owner: VersionRetirement, output: str) -> None:
+def _print(owner: VersionRetirement, output: str, audit: AuditedUses | None) -> None:
     document = owner.to_object()
+    if audit is not None:
+        document["status"].setdefault("evidence", {})["auditLog"] = audited_object(audit)
     if output == "json":
         print_json(document)
     elif output == "yaml":
         print_yaml(document)
     else:
-        lines(details(owner))
+        lines(details(owner, audit))
 
 
 def _exit_code(owner: VersionRetirement) -> int:
@@ -164,5 +180,9 @@ def _exit_code(owner: VersionRetirement) -> int:
         return 0
     if ready is None:
         raise Trouble("nothing was decided")
+    if ready.reason in _WAITING:
+        sooner = ", or now with --wait" if ready.reason == "QuietPeriod" else ""
+        line(f"Waiting ({ready.reason}). To go on, run the same command again later{sooner}.", err=True)
+        return _NOT_YET
     line(f"Error: {ready.reason}: {ready.message}", err=True)
-    return _NOT_YET if ready.reason in _WAITING else 1
+    return 1

@@ -3,13 +3,19 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Final
 
 import click
 
 from crdkeeper.api.storagemigration import GroupResource
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, line
-from crdkeeper.cli.retire.naming import RetiredResource, named_definition, retirement_spec
+from crdkeeper.cli.retire.naming import (
+    RetiredResource,
+    named_definition,
+    named_version,
+    retirement_spec,
+)
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.retirements import list_retirements, suspend_retirement
 from crdkeeper.cluster.transport.client import ApiError, Client
@@ -17,7 +23,10 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.retirement.changes import undo as undone
 from crdkeeper.operations.retirement.rights import rights_to_undo
 from crdkeeper.operations.retirement.standalone import has_changed, undo_retirement
-from crdkeeper.operations.rights import DEFINITIONS, check_rights, explain
+from crdkeeper.operations.rights import DEFINITIONS, check_rights, explained
+
+_UNDONE: Final = {"served": "served again", "deprecated": "no longer deprecated"}
+"""By field of the version: what it is once that is set back."""
 
 
 @click.command()
@@ -31,36 +40,31 @@ def undo(
     """Serve a version again, and no longer deprecate it. Possible until it is removed from the CRD.
 
     Objects that were migrated stay as they are: the API server converts what it serves. VersionRetirements of
-    the version are suspended first.
+    the version with mode Execute are suspended first.
 
-    Exit codes: 0 if it is done or nothing is to do, 1 if the version is removed or the change was refused.
+    Exit codes: 0 if it is done or nothing is to do; 1 if the change was refused, or the CRD has no such
+    version (any more).
     """
     retirement_spec(resource, version)  # what it refuses names no version
     run_async(_told(Connection(kubeconfig, context), resource, version, yes=yes))
 
 
 async def _told(connection: Connection, resource: GroupResource, version: str, *, yes: bool) -> None:
-    async with Client(connection) as client:
-        try:
-            await _undo(client, resource, version, yes=yes)
-        except ApiError as error:
-            await explain(client, error, rights_to_undo(resource))
-            raise
+    async with Client(connection) as client, explained(client, rights_to_undo(resource)):
+        await _undo(client, resource, version, yes=yes)
 
 
 async def _undo(client: Client, resource: GroupResource, version: str, *, yes: bool) -> None:
     crd = await named_definition(client, resource)
-    if version not in {each["name"] for each in crd["spec"]["versions"]}:
-        raise Trouble(
-            f"{resource} has no version {version}: nothing can bring it back but the CRD's manifest."
-        )
+    named_version(crd, version, "If it was removed, only the CRD's manifest can bring it back.")
     operations = undone(crd, version)
     if not operations:
         line(f"{version} of {resource} is served and not deprecated: nothing to do.")
         return
     if not yes:
         name, patch = shlex.quote(str(resource)), shlex.quote(json.dumps(operations))
-        line(f"To do this, add --yes: kubectl patch crd {name} --type=json -p {patch}")
+        line("Nothing was changed. To take all steps back, run the command again with --yes; it does this:")
+        line(f"  kubectl patch crd {name} --type=json -p {patch}")
         return
     await check_rights(client, [Right("patch", *DEFINITIONS, name=str(resource))])
     await _suspend(client, resource, version)
@@ -70,7 +74,9 @@ async def _undo(client: Client, resource: GroupResource, version: str, *, yes: b
         if await has_changed(client, crd, error):
             raise Trouble(f"{resource} was changed in the meantime; run the command again.") from error
         raise
-    line(f"{version} of {resource} is served again, and no longer deprecated.")
+    fields = {each["path"].rpartition("/")[2] for each in operations}
+    done = [what for field, what in _UNDONE.items() if field in fields]
+    line(f"{version} of {resource} is {', and '.join(done)}.")
 
 
 async def _suspend(client: Client, resource: GroupResource, version: str) -> None:

@@ -11,15 +11,16 @@ from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, Scal
 async def probe_scale(
     client: Client, definition: DefinitionFacts, declared: DeclaredSubresources
 ) -> ScaleProbe:
-    """Read /scale of one object at each version that has it. Never raises for what it finds."""
+    """Read /scale of one object at each version of `declared.read`. Never raises for what it finds."""
     early = just_changed(client, definition)
-    found = await first_object(client, definition)
+    # API servers count each list, and a retirement takes one at a deprecated version for a client's.
+    found = await first_object(client, definition, declared.deprecated)
     if found is None:
         return ScaleProbe(early=early)
     if isinstance(found, Failure):
         return ScaleProbe(failure=found, early=early)
     reads = []
-    for version in declared.scaled:
+    for version in declared.read:
         path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
         answer = await look(client, f"{path}/scale")
         failure = answer if isinstance(answer, Failure) else None

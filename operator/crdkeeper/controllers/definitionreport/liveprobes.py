@@ -100,7 +100,7 @@ def live_probes(
         Probe(
             condition=subresources.CONDITION,
             seconds=_scale_seconds,
-            about=lambda subject: _revision(subject) if subject.assessment.subresources.scaled else None,
+            about=lambda subject: _revision(subject) if subject.assessment.subresources.read else None,
             ask=lambda subject, _: probe_scale(
                 client, subject.seen.definition, subject.assessment.subresources
             ),

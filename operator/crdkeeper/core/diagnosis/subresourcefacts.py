@@ -48,6 +48,17 @@ class DeclaredSubresources:
     """Versions in `status` whose schema has no status."""
     stateful: tuple[str, ...] = ()
     """Versions whose schema has a status, with or without the subresource."""
+    deprecated: tuple[str, ...] = ()
+    """Versions in `scaled` that are deprecated."""
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The versions at which /scale is read.
+
+        An API server counts our reads like those of others: at a deprecated version they would be taken for a
+        client's, and the version could never be retired.
+        """
+        return tuple(each for each in self.scaled if each not in self.deprecated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,7 @@ class ScaleProbe:
     """The results of a probe."""
 
     reads: tuple[ScaleRead, ...] = ()
-    """A read at each version; empty if there is no object."""
+    """A read at each of these versions; empty if there is no object."""
     failure: Failure | None = None
     """Why no object could be searched for."""
     early: bool = False
@@ -75,7 +86,7 @@ class ScaleProbe:
 def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     """Check the subresources of a CRD object, as returned by the API server, against its schemas."""
     spec = crd["spec"]
-    scaled, status, unselected, statusless, stateful = [], [], [], [], []
+    scaled, status, unselected, statusless, stateful, deprecated = [], [], [], [], [], []
     problems: list[SubresourceProblem] = []
     for i, version in enumerate(spec["versions"]):
         subresources = version.get("subresources") or {}
@@ -88,6 +99,8 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
         scale = subresources.get("scale")
         if scale is not None:
             scaled.append(version["name"])
+            if version.get("deprecated"):
+                deprecated.append(version["name"])
             if not scale.get("labelSelectorPath"):
                 unselected.append(version["name"])
             problems.extend(_scale_problems(scale, root, at))
@@ -106,6 +119,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
         tuple(unselected),
         tuple(statusless),
         tuple(stateful),
+        tuple(deprecated),
     )
 
 

@@ -58,6 +58,54 @@ class Applier:
     """What shows it, and where the change belongs."""
 
 
+Whose = Literal["client", "crdkeeper", "Kubernetes"]
+"""Who sends requests: only those of clients are uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """The requests of one user in audit logs that have not failed."""
+
+    user: str
+    """The name; of somebody who is impersonated, `name (by the one who impersonates)`."""
+    whose: Whose
+    agents: tuple[str, ...]
+    """The programs, as they call themselves: the first few, then `…`."""
+    namespaces: tuple[str, ...]
+    """The first few, then `…`; none if there are only requests in no namespace, such as a list of all."""
+    reads: int
+    writes: int
+    last: datetime | None
+    """When the newest request ended; None if no event has a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedUses:
+    """Everything that audit logs say about the use of a version."""
+
+    requesters: tuple[Requester, ...]
+    """At most `SHOWN`: clients first, of these and the others the newest first."""
+    requester_count: int
+    """All of them, as far as they are counted separately."""
+    newest: datetime | None
+    """When the newest request of a client ended."""
+    newest_by: str
+    """Who that was."""
+    events: int
+    """Number of events read, also about other resources."""
+    first: datetime | None
+    last: datetime | None
+    """The times of the oldest and the newest of these events: nothing is known of other times."""
+    failed: int = 0
+    """Requests at the version that were refused, or failed."""
+    undated: int = 0
+    """Requests of clients whose events have no time that can be read."""
+    unreadable: int = 0
+    """Lines that are no event of audit.k8s.io/v1."""
+    too_long: int = 0
+    """Lines that are too long to be read."""
+
+
 HeldStep = Literal["Deprecated", "NotServed", "Removed"]
 
 
@@ -100,3 +148,5 @@ class Evidence:
     """What changes for others with a step and holds none, as sentences."""
     unknown: tuple[str, ...]
     """What cannot be known, as sentences."""
+    audit: AuditedUses | None = None
+    """What audit logs say; None if there are none: no API shows them."""

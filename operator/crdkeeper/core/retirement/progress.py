@@ -112,8 +112,8 @@ def _use(owner: VersionRetirement, facts: RetirementFacts) -> Use:
     if taken is None or facts.crd is None:
         return Use(None)
     webhook = (facts.crd["spec"].get("conversion") or {}).get("strategy") == "Webhook"
-    # The objects are counted at the storage version: these requests are ours.
-    ours = webhook or definition_facts(facts.crd).storage_version == owner.spec.version
+    # The objects are counted at this version: these requests are ours.
+    ours = webhook or definition_facts(facts.crd).endpoint_version == owner.spec.version
     return last_use(taken.evidence, taken.taken, owner.status.evidence, reads_count=not ours)
 
 

@@ -28,13 +28,30 @@ class Use:
 
 
 def last_use(evidence: Evidence, taken: datetime, before: VersionEvidence, *, reads_count: bool) -> Use:
-    """The last use: a write by its time, a request by the time of the evidence that first showed it.
+    """The last use: a write or an audited request by its time, a counted one by that of the evidence.
 
-    `before` is the evidence before this one. Without `reads_count`, requests are not uses: an API server does
-    not say whose they are, and ours may be among them.
+    `before` is the evidence before this one. Without `reads_count`, counted requests are not uses: an API
+    server does not say whose they are, and ours may be among them.
     """
     if reads_count and _requested(evidence, before):
         return Use(taken, "a client whose request an API server has counted")
+    written, audited = _written(evidence), _audited(evidence, taken)
+    if written.last is None or (audited.last is not None and audited.last > written.last):
+        return audited if audited.last is not None else written
+    return written
+
+
+def _audited(evidence: Evidence, taken: datetime) -> Use:
+    """The last request of a client by audit logs. API servers set the time: one to come is of a wrong clock,
+    and the request may have come just now.
+    """
+    audit = evidence.audit
+    if audit is None or audit.newest is None:
+        return Use(None)
+    return Use(min(audit.newest, taken), f"{audit.newest_by}, as an audit log shows")
+
+
+def _written(evidence: Evidence) -> Use:
     writer = next((each for each in evidence.writers if each.last == evidence.newest), None)
     if writer is None:
         return Use(evidence.newest, "a client")

@@ -159,8 +159,8 @@ def _needs_count(facts: RetirementFacts, steps: Mapping[str, State], first: Step
         return _age(facts, taken) > max(_RETRY, _RATIO * taken.took)
     if steps[first].reason == "Counting":
         return True
-    if first == DEPRECATED or (first == MIGRATED and _waits_for(facts)):
-        return False  # the change of the CRD, or the end of the migration, has objects counted again
+    if first == MIGRATED and _waits_for(facts):
+        return False  # the end of the migration has objects counted again
     return _age(facts, taken) > max(_RECOUNT, _RATIO * taken.took)
 
 
@@ -196,7 +196,7 @@ def _concluded(
     elif owner.spec.suspend:
         ready = State("Unknown", "Suspended", f"{said} The retirement is suspended.")
     elif reverted is not None:
-        ready = _taken_back(reverted)
+        ready = _taken_back(owner, reverted)
     elif held and first != UNUSED:
         more = f" (and {len(held) - 1} more: see status.holds)" if len(held) > 1 else ""
         ready = State("False", held[0].reason, f"{first} is held: {held[0].message}{more}")
@@ -228,14 +228,15 @@ def _waits_for(facts: RetirementFacts) -> bool:
     return at_work(facts.migrations) is not None
 
 
-def _taken_back(reverted: RevertedStep) -> State:
+def _taken_back(owner: VersionRetirement, reverted: RevertedStep) -> State:
     by = f" Managers of spec.versions, the latest first: {reverted.managers}." if reverted.managers else ""
-    return State(
-        "False",
-        "Reverted",
-        f"Somebody has taken back {reverted.step}.{by} It is not repeated until the retirement's spec "
-        "changes: change the CRD where it comes from, then set spec.suspend to true and to false again.",
+    again = (
+        "It is not repeated until the retirement's spec changes: change the CRD where it comes from, then "
+        "set spec.suspend to true and to false again."
     )
+    if not owner.metadata.uid:  # a command's, which has no object in the cluster
+        again = "Change the CRD where it comes from, then run `crdkeeper retire` again."
+    return State("False", "Reverted", f"Somebody has taken back {reverted.step}.{by} {again}")
 
 
 _NOT_TO_MIGRATE = frozenset(("MigrationFailed", "NotKnown", "Counting", "Settling"))

@@ -13,8 +13,12 @@ _NO_TRACE: Final = (
     "of objects that are gone."
 )
 _WHO_READS: Final = (
-    "The API server counts requests by version, but not whose. Its audit log does: events of requests at a "
-    'deprecated version have the annotation k8s.io/deprecated: "true".'
+    "The API server counts requests by version, but not whose. Its audit log does, which no API shows: "
+    "`crdkeeper retire PLURAL.GROUP VERSION --audit-log FILE` reads it."
+)
+_AUDITED: Final = (
+    "An audit log has the requests at one API server that its audit policy records, since the file began. "
+    "Others are not known, nor are watches that have not ended."
 )
 _OWNED: Final = (
     "Objects of any kind may name the version in metadata.ownerReferences, and are not searched. Without the "
@@ -29,6 +33,10 @@ _OWN_READS: Final = (
     "A DefinitionReport reads an object at each served version when the CRD has a conversion webhook: these "
     "requests are counted, too."
 )
+_OWN_SCALE: Final = (
+    "Until the version is deprecated, a DefinitionReport reads /scale of an object at it: these requests are "
+    "counted, too."
+)
 
 
 def unknown(
@@ -37,13 +45,16 @@ def unknown(
     servers: int | None,
     *,
     converts: bool,
+    scales: bool = False,
     hidden: Sequence[str] = (),
+    audited: bool = False,
 ) -> tuple[str, ...]:
     """All that cannot be known, as sentences.
 
     `requests` says why metrics could not be read, `answered` how many API servers have shown theirs,
-    `servers` how many there are (None: unknown), `converts` whether there is a conversion webhook, and
-    `hidden` the kinds of admission rules, by plural, that may not be listed.
+    `servers` how many there are (None: unknown), `converts` whether there is a conversion webhook,
+    `scales` whether the version has /scale, `hidden` the kinds of admission rules, by plural, that may not be
+    listed, and `audited` whether audit logs were read.
     """
     said = [_NO_TRACE]
     if requests is not None and requests.trouble is ProbeTrouble.FORBIDDEN:
@@ -65,7 +76,8 @@ def unknown(
         said.append(f"Each of the {answered:,} API servers counts for itself, since it started.")
     elif answered:
         said.append("The API server counts since it started.")
-    said += [_WHO_READS, *([_OWN_READS] if converts else [])]
+    said.append(_AUDITED if audited else _WHO_READS)
+    said += [*([_OWN_READS] if converts else []), *([_OWN_SCALE] if scales else [])]
     if hidden:
         said.append(
             f"Whether admission rules name the version is not known. The missing rule: {list_rule(hidden)}."

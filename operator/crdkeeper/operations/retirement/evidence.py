@@ -20,7 +20,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.conversionfacts import conversion_webhook
 from crdkeeper.core.diagnosis.probes import ProbeTrouble, not_permitted
 from crdkeeper.core.retirement.admission import AdmissionUses, hidden_holds
-from crdkeeper.core.retirement.evidence import Evidence, HeldStep, Obstacle
+from crdkeeper.core.retirement.evidence import AuditedUses, Evidence, HeldStep, Obstacle
 from crdkeeper.core.retirement.holds import (
     MOST_HOLDS,
     composition_holds,
@@ -37,12 +37,16 @@ _PAGES_PER_SECOND: Final = 10.0
 
 
 async def gather_evidence(
-    client: Client, crd: Mapping[str, Any], version: str, pacer: Pacer | None = None
+    client: Client,
+    crd: Mapping[str, Any],
+    version: str,
+    pacer: Pacer | None = None,
+    audit: AuditedUses | None = None,
 ) -> Evidence:
     """Look at everything that shows who uses a version of a CRD, and what names it.
 
-    Reads the metadata of all objects, a page at a time. Raises ApiError and Unreachable if the holds cannot
-    be read, except for a missing right.
+    `audit` is what audit logs say. Reads the metadata of all objects, a page at a time. Raises ApiError and
+    Unreachable if the holds cannot be read, except for a missing right.
     """
     definition = definition_facts(crd)
     walk = await count_writers(client, definition, version, pacer or Pacer(_PAGES_PER_SECOND))
@@ -66,8 +70,11 @@ async def gather_evidence(
             requests.answered,
             servers,
             converts=conversion_webhook(crd) is not None,
+            scales=_scales(crd, version),
             hidden=admission.hidden,
+            audited=audit is not None,
         ),
+        audit=audit,
     )
 
 
@@ -129,6 +136,14 @@ def _incomplete(definition: DefinitionFacts, walk: Walk[WriterTally]) -> str:
     if failure.trouble is ProbeTrouble.FORBIDDEN:
         return bounded(not_permitted(definition, failure), LINE_BYTES)
     return bounded(f"The list ended after {walk.tally.counted:,} objects: {failure.message}", LINE_BYTES)
+
+
+def _scales(crd: Mapping[str, Any], version: str) -> bool:
+    """Whether the version has /scale."""
+    return any(
+        each["name"] == version and (each.get("subresources") or {}).get("scale") is not None
+        for each in crd["spec"]["versions"]
+    )
 
 
 async def _servers(client: Client) -> int | None:

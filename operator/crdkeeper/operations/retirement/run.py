@@ -5,7 +5,7 @@ after a kill finds in the CRD what is done.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from crdkeeper.cluster.resources.kinds import create_migration, get_migration, l
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.migration.evidence import DENIED
 from crdkeeper.core.retirement.changes import changed, is_another, pinned
+from crdkeeper.core.retirement.evidence import AuditedUses
 from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence, evidence_key
 from crdkeeper.core.retirement.migrations import new_migration, wanted_name
 from crdkeeper.core.retirement.steps import Decision
@@ -29,6 +30,9 @@ from crdkeeper.operations.rights import rules_in_line
 
 FIELD_MANAGER = "crdkeeper-retirement"
 """A separate one, so that whoever reads managedFields of a CRD sees who changed its versions."""
+
+ReadAudit = Callable[[], Awaitable[AuditedUses]]
+"""Says what audit logs have; those that can be read again, as they are when it is called."""
 
 _log = logging.getLogger(__name__)
 _CALLING = "failed calling webhook"
@@ -49,8 +53,9 @@ async def look(
         return RetirementFacts(None, client.now())
     missing: list[Right] = []
     if rights and owner.spec.mode == "Execute":
-        stored = (crd.get("status") or {}).get("storedVersions") or ()
-        wanted = rights_to_execute(owner.spec.resource, migrates=owner.spec.version in stored)
+        # While it is served, anybody may write at it until the last moment, whatever was counted before.
+        served = owner.spec.version in definition_facts(crd).served_versions
+        wanted = rights_to_execute(owner.spec.resource, migrates=served)
         missing = await missing_rights(client, wanted)
     return RetirementFacts(
         crd=crd,
@@ -63,13 +68,16 @@ async def look(
     )
 
 
-async def count(client: Client, owner: VersionRetirement, facts: RetirementFacts) -> TakenEvidence | None:
+async def count(
+    client: Client, owner: VersionRetirement, facts: RetirementFacts, audit: ReadAudit | None = None
+) -> TakenEvidence | None:
     """Gather the evidence about the CRD as it is in `facts`; None without a CRD."""
     if facts.crd is None:
         return None
     began = client.now()
     key = evidence_key(definition_facts(facts.crd), facts.migrations)
-    evidence = await gather_evidence(client, facts.crd, owner.spec.version)
+    audited = await audit() if audit is not None else None
+    evidence = await gather_evidence(client, facts.crd, owner.spec.version, audit=audited)
     return TakenEvidence(evidence, began, key, client.now() - began)
 
 

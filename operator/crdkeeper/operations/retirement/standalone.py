@@ -1,8 +1,8 @@
 """A retirement without the operator: the same decisions and changes, and nothing kept but the CRD.
 
 The quiet period begins with the last change of spec.versions, and begins again with each later write. What an
-API server counted before this process began cannot be compared, so earlier requests do not count; those
-during its life do.
+API server counted before this process began cannot be compared, so earlier requests do not count, unless an
+audit log has them; those during its life do.
 """
 
 import asyncio
@@ -28,7 +28,14 @@ from crdkeeper.core.retirement.since import versions_changed_at
 from crdkeeper.core.retirement.standing import report
 from crdkeeper.core.retirement.steps import Decision, decide, holds_up, unmade
 from crdkeeper.operations.retirement.rights import rights_to_retire
-from crdkeeper.operations.retirement.run import FIELD_MANAGER, count, due_time, look, take_step
+from crdkeeper.operations.retirement.run import (
+    FIELD_MANAGER,
+    ReadAudit,
+    count,
+    due_time,
+    look,
+    take_step,
+)
 from crdkeeper.operations.rights import check_rights
 
 _MIGRATABLE: Final = frozenset(("Stored", "NamedByManagers", "Migrating", "MigrationFailing"))
@@ -54,6 +61,7 @@ class StandaloneRetirement:
     say: Callable[[str], None]
     migrate: Callable[[], Awaitable[str]]
     """Returns why it did not succeed; nothing if it did."""
+    audit: ReadAudit | None = None
     _taken: TakenEvidence | None = field(default=None, init=False)
     _reviewed: bool = field(default=False, init=False)
     """Whether our account may take all steps that are left."""
@@ -121,7 +129,7 @@ class StandaloneRetirement:
             self.owner.status.quiet_since_time = min(since, facts.now) if since is not None else None
         decision = decide(self.owner, facts)
         if decision.count:
-            self._taken = await count(self.client, self.owner, facts)
+            self._taken = await count(self.client, self.owner, facts, self.audit)
             facts = await look(self.client, self.owner, self._taken, rights=False)
             decision = decide(self.owner, facts)
         self._report(facts, decision)

@@ -67,6 +67,13 @@ def test_the_due_change_can_be_pasted_into_a_shell() -> None:
     ]
 
 
+def test_it_says_why_a_change_that_is_due_is_not_made() -> None:
+    found = retirement(due={"step": "NotServed", "message": "Do."})
+    assert list(details(found))[-2:] == ["", "Due: Do."]  # a command's own says nothing else
+    found.metadata.uid = "1"
+    assert list(details(found))[-4:] == ["", "Why: said", "", "Due: Do."]
+
+
 def test_what_is_not_listed_is_counted() -> None:
     shown = "\n".join(details(retirement()))
     assert "Named by managedFields of 60 of 5,000 objects, 2026-11-23T11:00:00Z." in shown
@@ -108,9 +115,10 @@ def test_arguments_that_begin_with_no_command_name_a_resource() -> None:
     assert "'widgets' is no resource of a CRD: write PLURAL.GROUP." in found.output
     for args in (["retire", "widgets.example.com", "V1"], ["retire", "undo", "widgets.example.com", "../x"]):
         found = CliRunner().invoke(main, args)
-        assert (found.exit_code, "VERSION is not valid" in found.output) == (2, True)
-    period = CliRunner().invoke(main, ["retire", "widgets.example.com", "v1", "--quiet-period=soon"])
-    assert "--quiet-period is not valid" in period.output
+        assert (found.exit_code, "VERSION is not valid: write a version" in found.output) == (2, True)
+    for each in ("soon", "", "3d"):
+        period = CliRunner().invoke(main, ["retire", "widgets.example.com", "v1", f"--quiet-period={each}"])
+        assert "--quiet-period is not valid: write hours, minutes and seconds, such as 168h" in period.output
 
 
 def test_waiting_is_for_those_who_change_something() -> None:

@@ -40,8 +40,10 @@ NO = Failure(ProbeTrouble.FORBIDDEN, 403, "no")
 DOWN = Failure(ProbeTrouble.FAILED, 500, "down")
 
 
-def subject(*scaled: str, stateful: tuple[str, ...] = (), **changes: Any) -> Subject:
-    declared = DeclaredSubresources(scaled=scaled, stateful=stateful)
+def subject(
+    *scaled: str, stateful: tuple[str, ...] = (), deprecated: tuple[str, ...] = (), **changes: Any
+) -> Subject:
+    declared = DeclaredSubresources(scaled=scaled, stateful=stateful, deprecated=deprecated)
     return Subject(seen(**{"stored": ("v2",), **changes}), Assessment(subresources=declared))
 
 
@@ -60,6 +62,7 @@ def test_each_condition_that_needs_a_probe_has_one() -> None:
     [
         ("conversion", subject(spec=WEBHOOK), subject()),
         ("scale", subject("v1"), subject()),
+        ("scale", subject("v1", "v2", deprecated=("v1",)), subject("v1", deprecated=("v1",))),
         ("scaling", subject(), subject(conditions=())),
         ("scaling", subject(), replace(subject(), assessment=Assessment(recorded=True))),
         ("statuswriters", subject(stateful=("v2",)), subject()),

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.meta import ObjectMeta, OwnerReference
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.facts import LiveFacts, ReportFacts, SeenDefinition, seen_definition
+from crdkeeper.core.diagnosis.report import Wanted
 from tests.unit.builders import NAME, NOW, crd
 
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -53,4 +56,14 @@ def facts(assessment: Assessment | None = None, **changes: Any) -> ReportFacts:
     return ReportFacts(seen(**{"stored": ("v2",), **changes}), assessment or Assessment(), **known)
 
 
-__all__ = ["GOOD", "NAME", "NOW", "condition", "facts", "live_crd", "seen"]
+def as_read(wanted: Wanted, *, version: str = "7", uid: str = "u1") -> DefinitionReport:
+    """The report as returned by the API server after it was written."""
+    owner = OwnerReference(
+        api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition", name=NAME, uid=uid
+    )
+    metadata = ObjectMeta(name=NAME, uid="r1", resource_version=version, owner_references=[owner])
+    written = DefinitionReport(metadata=metadata, status=wanted.status).to_object()
+    return DefinitionReport.model_validate(written)
+
+
+__all__ = ["GOOD", "NAME", "NOW", "as_read", "condition", "facts", "live_crd", "seen"]

@@ -88,6 +88,7 @@ def evidence(*writers: Writer, complete: bool = True, objects: int = 0, **fields
         holds=(),
         warnings=fields.pop("warnings", ()),
         unknown=(),
+        audit=fields.pop("audit", None),
     )
 
 

@@ -23,6 +23,7 @@ from tests.unit.core.retirement.cases import (
 )
 
 NEW = entry("v1")
+SERVED = definition(entry("v1alpha1"), NEW)
 DEPRECATED = definition(entry("v1alpha1", deprecated=True), NEW)
 UNSERVED = definition(entry("v1alpha1", deprecated=True, served=False), NEW)
 QUIET = {"quietSinceTime": (NOW - 300 * HOUR).isoformat(), "definitionUid": "u1"}
@@ -65,7 +66,7 @@ def test_a_long_count_can_be_used_once_it_is_complete(crd: Mapping[str, Any]) ->
     [{"mode": "Plan"}, {"mode": "Guide"}, {"suspend": True}],
     ids=["Plan", "Guide", "suspended"],
 )
-@pytest.mark.parametrize("crd", [DEPRECATED, UNSERVED], ids=["NotServed", "Removed"])
+@pytest.mark.parametrize("crd", [SERVED, DEPRECATED, UNSERVED], ids=["Deprecated", "NotServed", "Removed"])
 def test_who_waits_for_a_person_counts_at_most_a_twentieth_of_the_time(
     crd: Mapping[str, Any], spec: dict[str, Any]
 ) -> None:
@@ -74,6 +75,12 @@ def test_who_waits_for_a_person_counts_at_most_a_twentieth_of_the_time(
     assert decide(of, counted(crd, 11 * MINUTE, SECOND)).count
     assert not decide(of, counted(crd, 104 * MINUTE, 5 * MINUTE)).count
     assert decide(of, counted(crd, 106 * MINUTE, 5 * MINUTE)).count
+
+
+def test_a_version_is_deprecated_on_what_is_known_now() -> None:
+    month = decide(owner(), counted(SERVED, 720 * HOUR, SECOND))
+    assert (month.due, month.act, month.count) == ("Deprecated", False, True)
+    assert decide(owner(), counted(SERVED, 9 * MINUTE, SECOND)).act
 
 
 def test_what_cannot_be_counted_is_not_tried_all_the_time() -> None:

@@ -1,15 +1,15 @@
 """Which counts of API servers are uses of a version: several servers, restarts, and times in fractions."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from crdkeeper.api.versionretirement import VersionEvidence
-from crdkeeper.core.retirement.evidence import Reader
+from crdkeeper.core.retirement.evidence import AuditedUses, Reader
 from crdkeeper.core.retirement.quiet import last_use
 from crdkeeper.core.retirement.standing import shown
-from tests.unit.core.retirement.cases import HOUR, NOW, evidence, reader
+from tests.unit.core.retirement.cases import HOUR, NOW, evidence, reader, writer
 
 LATER = NOW + timedelta(minutes=10)
 A = NOW - 100 * HOUR + timedelta(microseconds=250_000)
@@ -84,3 +84,25 @@ def test_as_many_api_servers_are_remembered_as_status_lists() -> None:
     assert (len(before.readers), before.reader_count) == (50, 50)
     assert not used(reader(1, A + 59 * HOUR), before)
     assert used(reader(2, A + 59 * HOUR), before)
+
+
+def audited(newest: datetime | None) -> AuditedUses:
+    return AuditedUses((), 0, newest, "ann", 1, newest, newest)
+
+
+@pytest.mark.parametrize("reads_count", [False, True])
+def test_a_request_of_a_client_in_an_audit_log_is_a_use(*, reads_count: bool) -> None:
+    found = evidence(writer(NOW - HOUR), audit=audited(NOW))
+    use = last_use(found, LATER, VersionEvidence(), reads_count=reads_count)
+    assert (use.last, use.by) == (NOW, "ann, as an audit log shows")
+    older = evidence(writer(NOW), audit=audited(NOW - HOUR))
+    assert last_use(older, LATER, VersionEvidence(), reads_count=reads_count).by == "tool in namespace shop"
+
+
+def test_a_time_to_come_in_an_audit_log_counts_as_now() -> None:
+    found = evidence(audit=audited(LATER + 9000 * HOUR))
+    assert last_use(found, LATER, VersionEvidence(), reads_count=True).last == LATER
+
+
+def test_an_audit_log_without_requests_of_clients_shows_no_use() -> None:
+    assert last_use(evidence(audit=audited(None)), LATER, VersionEvidence(), reads_count=True).last is None

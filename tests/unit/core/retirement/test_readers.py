@@ -88,6 +88,12 @@ def test_how_many_api_servers_were_asked_is_said(answered: int, servers: int | N
     assert said in " ".join(told)
 
 
+def test_our_own_reads_are_told() -> None:
+    ours = "a DefinitionReport reads /scale of an object at it: these requests are counted, too."
+    assert ours in " ".join(unknown(None, 1, 1, converts=False, scales=True))
+    assert ours not in " ".join(unknown(None, 1, 1, converts=True))
+
+
 def test_a_failure_is_said_beside_what_was_counted() -> None:
     told = " ".join(unknown(Failure(ProbeTrouble.SILENT, 0, "no end"), 1, 2, converts=False))
     assert "The metrics of an API server could not be read: no end" in told
@@ -98,3 +104,11 @@ def test_owned_objects_are_told_of_with_what_becomes_of_them() -> None:
     told = " ".join(unknown(None, 1, 1, converts=False))
     assert "the garbage collector does not delete them with their owner" in told
     assert "a PodDisruptionBudget of pods among them may allow no evictions" in told
+
+
+def test_the_way_to_see_who_reads_is_named_until_it_is_taken() -> None:
+    told = " ".join(unknown(None, 1, 1, converts=False))
+    assert "crdkeeper retire PLURAL.GROUP VERSION --audit-log FILE" in told
+    taken = " ".join(unknown(None, 1, 1, converts=False, audited=True))
+    assert "--audit-log" not in taken
+    assert "watches that have not ended" in taken

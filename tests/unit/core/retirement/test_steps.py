@@ -8,7 +8,7 @@ import pytest
 
 from crdkeeper.api.meta import DEFINITION_UID, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.core.retirement.evidence import Obstacle
+from crdkeeper.core.retirement.evidence import AuditedUses, Obstacle
 from crdkeeper.core.retirement.holds import definition_holds
 from crdkeeper.core.retirement.migrations import new_migration, wanted_name
 from crdkeeper.core.retirement.steps import decide
@@ -110,6 +110,26 @@ def test_our_own_counting_is_no_use_of_a_storage_version() -> None:
     passed(of, facts(crd, evidence(readers=(reader(5),)), taken=NOW - HOUR))
     decision = decide(of, facts(crd, evidence(readers=(reader(6),))))
     assert (decision.steps["Unused"].status, decision.ready.reason) == ("True", "StorageVersion")
+
+
+def test_a_client_in_an_audit_log_starts_the_quiet_period_again() -> None:
+    of = owner(QUIET)
+    used = AuditedUses((), 1, NOW - HOUR, "ann", 5, NOW - HOUR, NOW)
+    decision = decide(of, facts(DEPRECATED, evidence(audit=used)))
+    assert (decision.due, decision.quiet_since) == (None, NOW - HOUR)
+    assert "by ann, as an audit log shows" in decision.ready.message
+    older = replace(used, newest=NOW - 3 * HOUR)
+    assert decide(of, facts(DEPRECATED, evidence(audit=older))).due == "NotServed"
+
+
+def test_our_own_counting_is_no_use_while_the_storage_version_is_not_served() -> None:
+    of = owner(QUIET)
+    old, other = entry("v1alpha1", deprecated=True), entry("v1beta1")
+    unserved = entry("v1", served=False)
+    for versions, due in (((old, other, unserved), "NotServed"), ((other, old, unserved), None)):
+        crd = definition(*versions)
+        passed(of, facts(crd, evidence(readers=(reader(5),)), taken=NOW - HOUR))
+        assert decide(of, facts(crd, evidence(readers=(reader(6),)))).due == due
 
 
 def test_what_was_counted_before_the_end_does_not_end_the_quiet_period() -> None:
@@ -214,6 +234,7 @@ def test_a_step_that_was_taken_back_is_not_repeated() -> None:
         back = passed(of, facts(DEPRECATED, evidence()))
         assert (back.ready.reason, back.act, back.stalled) == ("Reverted", False, True)
     assert "argocd, old" in back.ready.message
+    assert "then set spec.suspend to true" in back.ready.message
     # The quiet period starts again.
     assert back.quiet_since == NOW
     of.metadata.generation = 2

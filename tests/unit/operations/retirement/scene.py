@@ -9,7 +9,7 @@ import pytest
 
 from crdkeeper.api.versionretirement import VersionRetirement
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.core.retirement.evidence import Evidence, Obstacle
+from crdkeeper.core.retirement.evidence import AuditedUses, Evidence, Obstacle
 from crdkeeper.operations.retirement import run as run_module
 from tests import virtualtime
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
@@ -23,10 +23,12 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Api(FakeApi):
-    """Allows everything, changes CRDs as an API server does, and stores statuses."""
+    """Allows everything by default, changes CRDs as an API server does, and stores statuses."""
 
     def __init__(self, crd: Mapping[str, Any]) -> None:
         super().__init__({CRD: dict(crd), RETIREMENT: owner().to_object()})
+        self.forbidden: set[tuple[str, str]] = set()
+        """Verbs on resources that crdkeeper may not use."""
         self.rival: Mapping[str, Any] | None = None
         """Its spec is put back by somebody else right after each change of the CRD."""
         self.patches = 0
@@ -44,7 +46,8 @@ class Api(FakeApi):
     async def request(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
         plain = path.partition("?")[0]
         if plain == _REVIEWS:
-            return {"status": {"allowed": True}}
+            asked = body["spec"]["resourceAttributes"]
+            return {"status": {"allowed": (asked["verb"], asked["resource"]) not in self.forbidden}}
         if (method, plain) == ("PATCH", CRD):
             return self._change(body)
         if method == "GET" and plain in self.objects:
@@ -115,8 +118,8 @@ class Gathered:
         monkeypatch.setattr(run_module, "gather_evidence", self._evidence)
         monkeypatch.setattr(run_module, "gather_holds", self._holds)
 
-    async def _evidence(self, *_: Any) -> Evidence:
-        return evidence()
+    async def _evidence(self, *_: Any, audit: AuditedUses | None) -> Evidence:
+        return evidence(audit=audit)
 
     async def _holds(self, *_: Any) -> tuple[Obstacle, ...]:
         self.looks += 1

@@ -106,6 +106,22 @@ def test_who_takes_a_step_back_at_once_is_not_fought() -> None:
     assert alone.patches == 1
 
 
+@pytest.mark.usefixtures("gathered")
+def test_nothing_is_changed_before_a_migration_is_permitted() -> None:
+    """Objects may name a version that none is stored at, and one may be written at any time."""
+    api = Api(SERVED)
+    assert api.objects[CRD]["status"]["storedVersions"] == ["v1"]
+    api.forbidden = {("patch", "dbs")}
+    status, reason, message = operate(api, 30.0)
+    assert (status, reason, api.patches) == ("False", "NotPermitted", 0)
+    assert "patch dbs.example.com" in message
+
+    # Once it is not served, there is nothing left to migrate.
+    gone = Api(GONE)
+    gone.forbidden = api.forbidden
+    assert operate(gone, 300.0)[:2] == ("True", "Removed")
+
+
 def test_the_command_migrates_nothing_while_something_holds_it(gathered: Gathered) -> None:
     migrated: list[str] = []
     gathered.holds = (Obstacle("NotServed", "Composition", "web", "Composition web names v1alpha1."),)

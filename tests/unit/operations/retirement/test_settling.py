@@ -39,7 +39,9 @@ class Cluster:
         """Everything is allowed."""
         return {"status": {"allowed": True}}
 
-    async def count(self, client: Any, of: VersionRetirement, facts: RetirementFacts) -> TakenEvidence:
+    async def count(
+        self, client: Any, of: VersionRetirement, facts: RetirementFacts, audit: None
+    ) -> TakenEvidence:
         self.counts.append(virtualtime.now())
         key = evidence_key(definition_facts(self.crd), ())
         return TakenEvidence(evidence(), self.now(), key)

@@ -30,7 +30,10 @@ DECLARED = Reason(
     "The schemas declare the fields that the subresources need, with the right types.",
 )
 READ = Reason(
-    _TYPE, "True", "ScaleRead", "The fields are declared, and /scale of an object was read at each version."
+    _TYPE,
+    "True",
+    "ScaleRead",
+    "The fields are declared, and /scale of an object was read at each version that is not deprecated.",
 )
 SELECTOR_MISSING = Reason(
     _TYPE,
@@ -119,7 +122,7 @@ class SubresourceFacts:
     definition: DefinitionFacts
     declared: DeclaredSubresources
     probe: ScaleProbe | None
-    """None before the first probe, and if no version has a scale subresource."""
+    """None before the first probe, and if there is no version at which /scale is read."""
 
 
 def judge(facts: SubresourceFacts) -> Verdict:
@@ -128,7 +131,7 @@ def judge(facts: SubresourceFacts) -> Verdict:
     broken = next((_BY_FLAW[each.flaw] for each in declared.problems if each.flaw in _BY_FLAW), None)
     if broken is not None:
         return _verdict(broken, _listed(declared.problems))
-    if not declared.scaled:
+    if not declared.read:
         return _judge_sound(declared, None)
     if probe is None:
         return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")

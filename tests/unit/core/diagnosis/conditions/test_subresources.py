@@ -42,6 +42,7 @@ def declared(
     *,
     status: bool = True,
     served: tuple[str, ...] = ("v2",),
+    deprecated: tuple[str, ...] = (),
     **spec: Any,
 ) -> DeclaredSubresources:
     crd = crd_object(served=served)
@@ -52,6 +53,7 @@ def declared(
             **({"status": {}} if status else {}),
             **({"scale": scale} if scale else {}),
         }
+        version |= {"deprecated": True} if version["name"] in deprecated else {}
     return declared_subresources(crd)
 
 
@@ -144,6 +146,15 @@ def test_versions_that_are_not_served_do_not_matter() -> None:
         version["schema"] = {"openAPIV3Schema": GOOD if version["served"] else object_of()}
         version["subresources"] = {"scale": SCALE}
     assert declared_subresources(crd) == DeclaredSubresources(scaled=("v2",), stateful=("v2",))
+
+
+def test_scale_at_deprecated_versions_is_judged_by_the_schema_alone() -> None:
+    found = declared(scale=SCALE, served=("v1", "v2"), deprecated=("v1",))
+    assert (found.scaled, found.read) == (("v1", "v2"), ("v2",))
+    assert verdict(found, None).reason is subresources.PENDING
+    alone = declared(scale=SCALE, deprecated=("v2",))
+    assert (alone.scaled, alone.read) == (("v2",), ())
+    assert verdict(alone, None).reason is subresources.DECLARED
 
 
 @pytest.mark.parametrize(
