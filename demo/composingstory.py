@@ -23,7 +23,7 @@ def compose(stage: Stage) -> None:
     terminal.heading("Say what a Database stands for, instead of writing a controller")
     terminal.run(f"cat {FILES}/composition.yaml")
     terminal.run(f"kubectl apply --server-side -f {FILES}/composition.yaml")
-    terminal.run("kubectl wait --for=condition=Ready composition/databases --timeout=60s")
+    terminal.run("kubectl wait --for=condition=Ready composition/databases --timeout=180s")
     if not stage.has_nodes:
         terminal.comment("Here are no nodes: a few lines of Python say of each pod that it runs.")
     wait_ready(stage)
@@ -93,7 +93,7 @@ def move(stage: Stage) -> None:
     terminal.heading("A Composition for v2. Until Databases use it, that for v1 serves them as before")
     terminal.run(f"diff {FILES}/composition-canary.yaml {FILES}/composition-v2.yaml || true")
     terminal.run(f"kubectl apply --server-side -f {FILES}/composition-v2.yaml")
-    terminal.run("kubectl wait --for=condition=Ready composition/databases-v2 --timeout=60s")
+    terminal.run("kubectl wait --for=condition=Ready composition/databases-v2 --timeout=180s")
 
 
 def moved(stage: Stage) -> None:
@@ -124,12 +124,12 @@ def delete(stage: Stage) -> None:
         raise CommandFailed("the Service should be gone, and the ConfigMap still be there")
     free = _typed({"metadata": {"finalizers": None}})
     terminal.run(f"kubectl patch deployment orders --type=merge -p '{free}'")
-    terminal.run("kubectl wait --for=delete db/orders configmap/orders-settings --timeout=60s")
+    terminal.run("kubectl wait --for=delete db/orders configmap/orders-settings --timeout=180s")
 
 
 def wait_ready(stage: Stage) -> None:
     """Waits until all composites are ready, as they are now."""
-    stage.terminal.run("kubectl wait --for=condition=Ready db --all --timeout=90s")
+    stage.terminal.run("kubectl wait --for=condition=Ready db --all --timeout=180s")
 
 
 def _typed(patch: dict[str, Any]) -> str:

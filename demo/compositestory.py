@@ -70,7 +70,7 @@ def _define(stage: Stage) -> None:
     terminal.heading("An API of your own in fifteen lines")
     terminal.run(f"cat {FILES}/database.yaml")
     terminal.run(f"kubectl apply --server-side -f {FILES}/database.yaml")
-    terminal.run(f"kubectl wait --for=condition=Established {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Established {_DEFINITION} --timeout=180s")
     terminal.run("kubectl get cxrd")
 
 
@@ -89,7 +89,7 @@ def _extend(stage: Stage) -> None:
     terminal.heading("Extend it while it is in use: columns, and replicas that kubectl can scale")
     terminal.run(f"diff {FILES}/database.yaml {FILES}/with-replicas.yaml || true")
     terminal.run(f"kubectl apply --server-side -f {FILES}/with-replicas.yaml")
-    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=180s")
     eventually(lambda: _is_served(stage, "v1", "orders/scale"), "the API server has the subresource scale")
     terminal.run("kubectl scale db orders --replicas=3")
     shown = terminal.run("kubectl get db")
@@ -103,7 +103,7 @@ def _break(stage: Stage) -> None:
     terminal.run(
         f"sed 's/Small, Large/Small, Medium/' {FILES}/with-replicas.yaml | kubectl apply --server-side -f -"
     )
-    terminal.run(f"kubectl wait --for=condition=Accepted=False {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Accepted=False {_DEFINITION} --timeout=180s")
     said = terminal.run(_condition("Accepted"))
     if "default/orders" not in said or "breakingChanges" not in said:
         raise CommandFailed("the refusal does not say whom the change hurts, and what to do")
@@ -111,7 +111,7 @@ def _break(stage: Stage) -> None:
     terminal.comment("The objects work as before. Take the change back:")
     terminal.run("kubectl get db")
     terminal.run(f"kubectl apply --server-side -f {FILES}/with-replicas.yaml")
-    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=180s")
 
 
 def _add_a_version(stage: Stage) -> None:
@@ -120,8 +120,8 @@ def _add_a_version(stage: Stage) -> None:
     terminal.run(f"diff {FILES}/with-replicas.yaml {FILES}/two-versions.yaml || true")
     terminal.run(f"cat {FILES}/conversion.yaml")
     terminal.run(f"kubectl apply --server-side -f {FILES}/conversion.yaml -f {FILES}/two-versions.yaml")
-    terminal.run(f"kubectl wait --for=condition=Ready vconv/{NAME} --timeout=60s")
-    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Ready vconv/{NAME} --timeout=180s")
+    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=180s")
     eventually(lambda: _is_served(stage, "v2"), "the API server serves v2")
     terminal.comment("The same object in both versions:")
     terminal.run(f"kubectl get {_V1} orders -o jsonpath='{{.spec}}'")
@@ -142,7 +142,7 @@ def _move_to_it(stage: Stage) -> None:
     terminal.comment("Here is only one, which nobody else uses:")
     (migration,) = _migrations(stage)
     terminal.run(f'kubectl patch smig {migration} --type=merge -p \'{{"spec":{{"settleSeconds":1}}}}\'')
-    terminal.run(f"kubectl wait --for=condition=StorageCurrent {_DEFINITION} --timeout=90s")
+    terminal.run(f"kubectl wait --for=condition=StorageCurrent {_DEFINITION} --timeout=180s")
     terminal.run("kubectl get smig")
     composingstory.moved(stage)
     show_stored(stage, {f"{GROUP}/v2": _OBJECTS})
@@ -152,21 +152,21 @@ def _drop_the_old_one(stage: Stage) -> None:
     terminal = stage.terminal
     terminal.heading("Drop v1. Nobody loses it without a warning: it has to be deprecated, then not served")
     terminal.run(f"kubectl apply --server-side -f {FILES}/v2-only.yaml")
-    terminal.run(f"kubectl wait --for=condition=Accepted=False {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Accepted=False {_DEFINITION} --timeout=180s")
     terminal.run(_condition("Accepted"))
     terminal.comment("v1 is deprecated since the last chapter: its clients get a warning.")
     terminal.run(f"kubectl get {_V1} orders")
     terminal.run(
         f"sed 's/served: true/served: false/' {FILES}/v2-stored.yaml | kubectl apply --server-side -f -"
     )
-    terminal.run(f"kubectl wait --for=condition=Accepted {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Accepted {_DEFINITION} --timeout=180s")
     eventually(lambda: not _is_served(stage, "v1"), "the API server no longer serves v1")
     terminal.run(f"kubectl get {_V1} orders", fails=True)
     terminal.run(f"kubectl apply --server-side -f {FILES}/v2-only.yaml")
-    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=180s")
     terminal.run("kubectl get db")
     terminal.comment("One version needs no conversion:")
-    terminal.run(f"kubectl wait --for=condition=InUse=False vconv/{NAME} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=InUse=False vconv/{NAME} --timeout=180s")
     terminal.run(f"kubectl delete vconv {NAME}")
 
 
@@ -174,12 +174,12 @@ def _delete(stage: Stage) -> None:
     terminal = stage.terminal
     terminal.heading("Deletion is safe: by default it waits until there are no objects")
     terminal.run(f"kubectl delete {_DEFINITION} --wait=false")
-    terminal.run(f"kubectl wait --for=condition=Established=False {_DEFINITION} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Established=False {_DEFINITION} --timeout=180s")
     said = terminal.run(_condition("Established"))
     if f"{_OBJECTS} composites" not in said:
         raise CommandFailed("the deletion does not say what it waits for")
     composingstory.delete(stage)
-    terminal.run(f"kubectl wait --for=delete {_DEFINITION} crd/{NAME} --timeout=60s")
+    terminal.run(f"kubectl wait --for=delete {_DEFINITION} crd/{NAME} --timeout=180s")
     terminal.run("kubectl delete compositions --all")
 
 

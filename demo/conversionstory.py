@@ -60,7 +60,7 @@ def _apply(stage: Stage) -> None:
     terminal.run(f"kubectl wait --for=condition=Established crd/{_NAME}")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/converter-role.yaml -f {_FILES}/objects.yaml")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/rules.yaml")
-    terminal.run(f"kubectl wait --for=condition=Ready vconv/{_NAME} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Ready vconv/{_NAME} --timeout=180s")
     terminal.run("kubectl get versionconversions")
     terminal.run(
         f"kubectl get vconv {_NAME} "
@@ -88,13 +88,13 @@ def _spoil_the_rules(stage: Stage) -> None:
     terminal = stage.terminal
     terminal.heading("Bad rules never replace good ones")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/begin.yaml")
-    terminal.run(f"kubectl wait --for=condition=Compiled=False vconv/{_NAME} --timeout=30s")
+    terminal.run(f"kubectl wait --for=condition=Compiled=False vconv/{_NAME} --timeout=180s")
     terminal.run(f"kubectl get {_OLD} nightly -o jsonpath='{{.spec.hostPort}}'")
     conversion = _conversion(stage)
     if conversion.status.served_generation != conversion.metadata["generation"] - 1:
         raise CommandFailed("the webhook was not left with the good rules")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/rules.yaml")
-    conversion.wait("Ready", timeout=60)
+    conversion.wait("Ready", timeout=180)
 
 
 def _change_the_schema(stage: Stage) -> None:

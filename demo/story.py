@@ -10,7 +10,7 @@ from demo.stored import show_stored
 from demo.terminal import CommandFailed
 
 OBJECTS = 2000
-_SECONDS = 120.0
+_SECONDS = 180.0
 _OLD, _NEW = f"{GROUP}/v1", f"{GROUP}/v2"
 
 _GET_STORED_VERSIONS = f"kubectl get crd {CRD} -o jsonpath='{{.status.storedVersions}}'"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-_TIMEOUT = 120.0
+_TIMEOUT = 240.0
 _LAST_WORDS = 1.0
 _COLOURS = {"heading": "\033[1;36m", "command": "\033[1m", "comment": "\033[2m"}
 
@@ -112,7 +112,7 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def eventually(holds: Callable[[], bool], what: str, timeout: float = 30.0) -> None:
+def eventually(holds: Callable[[], bool], what: str, timeout: float = 120.0) -> None:
     """Waits until something is true; raises CommandFailed if that takes too long."""
     deadline = time.monotonic() + timeout
     while not holds():

@@ -1,6 +1,7 @@
 """The command line `crdkeeper`, also as the kubectl plugin `kubectl crdkeeper`."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -8,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from crdkeeper import __version__
 from crdkeeper.cli.output.logs import one_line_logs
-from crdkeeper.cli.output.printing import show
+from crdkeeper.cli.output.printing import line, show
 
 _COMMANDS = {
     "compose": "compose",
@@ -79,8 +81,16 @@ class _Shown(click.ClickException):
 def _shown_safely() -> Iterator[None]:
     try:
         yield
+    except NoArgsIsHelpError:
+        raise  # our own words, in lines: the help of a group of commands
     except click.ClickException as error:
         raise _Shown(error) from error
+    except (KeyboardInterrupt, click.Abort) as error:
+        # A prompt raises Abort also at the end of its input, when nobody is there any more.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        line(err=True)  # the terminal has shown ^C
+        raise SystemExit(128 + signal.SIGINT) from None
 
 
 def _have_home() -> None:
@@ -115,6 +125,6 @@ def main() -> None:
     crdkeeper compose crd -f FILE               print the CRD of a CompositeResourceDefinition
     crdkeeper compose preview -f FILE           what a Composition would change in live composites
     crdkeeper compose trace KIND NAME           what a composite stands for, as a tree
-    crdkeeper compose import FILE               rewrite Crossplane's CompositeResourceDefinitions
+    crdkeeper compose import FILE               rewrite composite APIs of Crossplane and kro
     """
     one_line_logs()

@@ -1,11 +1,18 @@
 """Ctrl-C and SIGTERM end a command cleanly: what is in progress can save its state."""
 
 import asyncio
+import os
 import signal
+import sys
+import time
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, Final, NoReturn, TypeVar
 
 _T = TypeVar("_T")
+SAME_SECONDS: Final = 1.0
+"""A signal so soon after the first one is the same: `timeout` signals the process, and then its group."""
+_SHOW_CURSOR: Final = b"\x1b[?25h"
 
 
 class Signalled(Exception):
@@ -18,34 +25,46 @@ class Signalled(Exception):
     @property
     def exit_code(self) -> int:
         """The exit code that shells expect: 130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.number
+        return _exit_code(self.number)
 
 
 async def until_signal(work: Coroutine[Any, Any, _T]) -> _T:
     """Await the work; a signal cancels it, lets it clean up, and raises Signalled.
 
-    Only the first signal does so: a second one ends the process as usual.
+    Only the first signal does so, and the command is to end then: another one, unless it is the same, ends
+    the process at once with the exit code of a Signalled.
     """
     loop = asyncio.get_running_loop()
-    received: list[int] = []
+    received: list[tuple[int, float]] = []
     task = loop.create_task(work)
 
-    def stop(number: int) -> None:
-        received.append(number)
-        release()
-        task.cancel()
+    def stop(number: int, _: FrameType | None) -> None:
+        if not received:
+            received.append((number, time.monotonic()))
+            loop.call_soon_threadsafe(task.cancel)
+        elif time.monotonic() - received[0][1] >= SAME_SECONDS:
+            _end_at_once(number)
 
-    def release() -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(each)
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stop, each)
+    # Not by the loop, which may hang or be over at the next signal, and leaves a gap where it has a handler
+    # no more: the signal would kill, or its exception show up anywhere.
+    before = [(each, signal.signal(each, stop)) for each in (signal.SIGINT, signal.SIGTERM)]
     try:
         return await task
     except asyncio.CancelledError:
         if received:
-            raise Signalled(received[0]) from None
+            raise Signalled(received[0][0]) from None
         raise
     finally:
-        release()
+        if not received:
+            for each, handler in before:
+                signal.signal(each, handler)
+
+
+def _end_at_once(number: int) -> NoReturn:
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), _SHOW_CURSOR)  # a display of progress hides it
+    os._exit(_exit_code(number))
+
+
+def _exit_code(number: int) -> int:
+    return 128 + number

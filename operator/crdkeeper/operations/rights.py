@@ -1,7 +1,8 @@
 """What our account lacks for a piece of work: found before it begins, and told with the rules to add."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 from crdkeeper.cluster.resources.access import Right, missing_rights
@@ -25,6 +26,11 @@ class NotPermitted(Exception):
         super().__init__("\n".join((f"{self.missing}. {TO_ADD}", *self.rules)))
 
 
+def rights_to_read(names: Sequence[str]) -> list[Right]:
+    """To read the CRDs of these names; without names, all."""
+    return [Right("get", *DEFINITIONS, name=each) for each in names] or [Right("list", *DEFINITIONS)]
+
+
 async def check_rights(client: Client, needed: Sequence[Right]) -> None:
     """Raises NotPermitted if our account lacks some of these rights; ApiError or Unreachable."""
     try:
@@ -42,6 +48,16 @@ async def explain(client: Client, error: ApiError, needed: Sequence[Right]) -> N
     """Raises NotPermitted if an answer means that our account lacks some of these rights."""
     if lacks_right(error.code, error.message):
         await check_rights(client, needed)
+
+
+@asynccontextmanager
+async def explained(client: Client, needed: Sequence[Right]) -> AsyncIterator[None]:
+    """Raises NotPermitted instead of an ApiError of the block if our account lacks some of these rights."""
+    try:
+        yield
+    except ApiError as error:
+        await explain(client, error, needed)
+        raise
 
 
 def rules_in_line(missing: Sequence[Right]) -> str:

@@ -25,7 +25,7 @@ STORED = "/registry/secrets/default/"
 MUTATIONS = "mutatingadmissionpolicies.admissionregistration.k8s.io"
 """A resource whose storage version has changed with 1.37."""
 TEMPLATE = {**QUICK, "settleSeconds": 0}
-SECONDS = 90.0
+SECONDS = 120.0
 
 
 def encrypt_with(path: Path, *names: str) -> None:
@@ -153,6 +153,21 @@ async def until(
         every=0.2,
         otherwise=lambda: f"{name} is not {what}: {json.dumps(seen[0], indent=1)}",
     )
+
+
+async def govern_secrets(
+    admin: Admin, name: str, count: int, holds: Callable[[BuiltinPolicy], bool], **spec: Any
+) -> tuple[str, BuiltinPolicy]:
+    """Creates Secrets, and a policy for them whose operator may migrate them and sees the keys.
+
+    Returns the key that encrypts them, and the policy as soon as that is true for it.
+    """
+    await create_secrets(admin, count)
+    (key,) = keys_in_use(admin.etcd)
+    await admin.opt_in("", "secrets")
+    await see_metrics(admin)
+    await create_policy(admin, name, "secrets", **spec)
+    return key, await until(admin, name, holds, "as it is at the beginning")
 
 
 async def until_later(admin: Admin, moment: datetime) -> None:

@@ -50,7 +50,7 @@ MANY = 100
 SLOWLY = {"limits": {"maxObjectsPerSecond": 10}}
 
 
-@pytest.mark.timeout(120 + 2 * LONG)
+@pytest.mark.timeout(300 + 2 * LONG)
 async def test_nothing_is_migrated_until_all_api_servers_agree(
     start_encrypting: StartEncrypting, tmp_path: Path
 ) -> None:
@@ -119,7 +119,7 @@ async def assert_told_apart(kubeconfig: Path) -> None:
     assert len({each.address for each in answers if each.address}) == 2
 
 
-@pytest.mark.timeout(180 + 60 * KILLS)
+@pytest.mark.timeout(300 + 60 * KILLS)
 async def test_kills_at_random_instants_lose_and_repeat_nothing(
     encrypting: Admin, encrypting_plane: ControlPlane, configuration: Path
 ) -> None:
@@ -193,7 +193,7 @@ async def test_another_manager_delays_and_breaks_nothing(
         async def gone() -> bool:
             return not await migrations_of(admin, last)
 
-        await eventually(gone, seconds=90, otherwise=lambda: "the policy's migrations outlive it")
+        await eventually(gone, otherwise=lambda: "the policy's migrations outlive it")
 
 
 def _migrates(found: BuiltinPolicy) -> bool:

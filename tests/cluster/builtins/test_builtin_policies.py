@@ -9,12 +9,12 @@ from tests.cluster.builtins.encrypting import (
     create_policy,
     create_secrets,
     encrypt_with,
+    govern_secrets,
     is_ready,
     keys_in_use,
     migrations_of,
     resource,
     restart,
-    see_metrics,
     until,
     without_metrics,
 )
@@ -27,13 +27,8 @@ COUNT = 20
 async def test_secrets_follow_the_key_without_a_word(
     encrypting: Admin, encrypting_plane: ControlPlane, builtins_operator: Operator, configuration: Path
 ) -> None:
-    await create_secrets(encrypting, COUNT)
-    (old,) = keys_in_use(encrypting.etcd)
-    await encrypting.opt_in("", "secrets")
-    await see_metrics(encrypting)
-    await create_policy(encrypting, "secrets", "secrets")
     # Nothing is known of what was written before: so it is migrated, which writes nothing here.
-    first = await until(encrypting, "secrets", is_ready("Current"), "current")
+    old, first = await govern_secrets(encrypting, "secrets", COUNT, is_ready("Current"))
     before = resource(first, "secrets")
     assert (before.storage_version, before.migrated) == ("v1", True)
     assert (await encrypting.migration(before.migration)).status.progress.rewritten == 0

@@ -40,7 +40,8 @@ async def test_the_command_shows_what_is_due_and_why(
         operator.close()
     name, version, _, _, due, reason, policy = await shown()
     assert (name, version, due, reason, policy) == ("secrets", "v1", "no", "Migrated", "shown")
-    assert (await shell.run("status", "--builtins", "secrets", "--outdated")).stdout == ""
+    none = await shell.run("status", "--builtins", "secrets", "--outdated")
+    assert (none.stdout, none.stderr) == ("", "No built-in resources are known to be due.\n")
     # Without an operator, too, what changes is due.
     await encrypting.merge(f"{POLICIES}/shown", {"spec": {"encryptionKey": "bumped"}})
     assert (await shown("--outdated"))[4:] == ["yes", "Changed", "shown"]
@@ -49,8 +50,9 @@ async def test_the_command_shows_what_is_due_and_why(
 async def test_what_is_not_built_in_is_not_found(
     encrypting: Admin, encrypting_plane: ControlPlane, shells: Callable[[Path], CommandLine]
 ) -> None:
-    done = await shells(encrypting_plane.kubeconfig).run(
-        "status", "--builtins", "storagemigrations.crdkeeper.dev"
-    )
+    shell = shells(encrypting_plane.kubeconfig)
+    done = await shell.run("status", "--builtins", "storagemigrations.crdkeeper.dev")
     assert done.exit_code == 1
     assert "no built-in resource storagemigrations.crdkeeper.dev" in done.stderr
+    done = await shell.run("status", "--builtins", "secret")
+    assert done.stderr == "Error: no built-in resource secret that can be migrated; did you mean secrets?\n"

@@ -141,9 +141,13 @@ async def test_rights_to_one_are_enough_for_that_one(admin: Admin, kinds: Kinds,
     unknown = await job.run("migrate", "--all-outdated")
 
     assert (unknown.exit_code, unknown.stdout) == (1, "")
-    assert unknown.stderr.startswith(
-        "Error: 403 Forbidden: customresourcedefinitions.apiextensions.k8s.io is"
-    )
+    right = "list customresourcedefinitions.apiextensions.k8s.io"
+    assert unknown.stderr.splitlines() == [
+        f"Error: not permitted: {right}. Add these rules to a ClusterRole of this account:",
+        '- apiGroups: ["apiextensions.k8s.io"]',
+        '  resources: ["customresourcedefinitions"]',
+        '  verbs: ["list"]',
+    ]
 
 
 async def test_after_a_signal_the_same_command_goes_on(admin: Admin, kinds: Kinds, shells: Shells) -> None:

@@ -1,9 +1,13 @@
 """`crdkeeper retire` and `crdkeeper migrate` with just the documented rights, and without each of them."""
 
+import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from crdkeeper.cluster.resources.access import Right
+from crdkeeper.operations.rights import DEFINITIONS
 from tests.cluster.cli import jobsample
 from tests.cluster.cli.migrations import QUICK, Shells, begun_slowly, migrations, until_under_way
 from tests.cluster.harness import Admin, CustomKind, outdated
@@ -118,3 +122,38 @@ async def test_a_right_that_is_withdrawn_ends_the_migration(
             done = await running.done()
             assert done.exit_code == 1, done.stderr
             assert rights_to_add(done.stderr.rpartition("Error: ")[2]) == unnamed([each])
+
+
+async def test_whoever_may_not_read_crds_is_told_which_right_is_missing(
+    admin: Admin, kind: CustomKind, shells: Shells, tmp_path: Path
+) -> None:
+    kind = await outdated(admin, replace(kind, labels={"test": kind.group}), 2, opt_in=False)
+    selector = f"--selector=test={kind.group}"
+    to_list, to_get = Right("list", *DEFINITIONS), Right("get", *DEFINITIONS, name=kind.name)
+    retirements = Right("list", "crdkeeper.dev", "versionretirements")
+    services = Right("list", "apiregistration.k8s.io", "apiservices")
+    rights = [to_list, retirements, services, *job_rights(kind)]
+    manifest = tmp_path / "crd.json"
+    manifest.write_text(json.dumps(kind.to_object()), encoding="utf-8")
+    assert to_get in rights
+    without = {
+        to_list: (("migrate", "--all-outdated"), ("migrate", selector, *QUICK), ("status",), ("lint",)),
+        to_get: (("status", kind.name), ("lint", kind.name), ("diff", "-f", str(manifest))),
+        retirements: (("retire", "status"),),
+        services: (("status", "--builtins"),),
+    }
+    async with limited(admin, f"list-{kind.group.partition('.')[0]}") as account:
+        shell = shells(account.kubeconfig)
+        for missing, commands in without.items():
+            await account.grant(rights, but=[missing])
+            for command in commands:
+                done = await shell.run(*command)
+                # The 1 of these two says that they have found something.
+                code = 2 if command[0] in ("lint", "diff") else 1
+                assert (done.exit_code, done.stdout) == (code, ""), (command, done)
+                assert rights_to_add(done.stderr) == unnamed([missing]), command
+        assert admin.stored(kind) == {"v1": 2}
+        await account.grant(rights)
+        done = await shell.run("migrate", "--all-outdated", selector, *QUICK)
+        assert done.exit_code == 0, done.stderr
+    assert admin.stored(kind) == {"v2": 2}

@@ -76,6 +76,8 @@ async def test_all_crds_are_listed_or_those_selected(admin: Admin, group: str, s
     assert await names(old.name, current.name, old.name) == [current.name, old.name]
     empty = await shell.run("status", "--selector=test=nothing")
     assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", "No CRDs found.\n")
+    done = await shell.run("status", current.name, "--outdated")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "No outdated CRDs found.\n")
 
 
 async def test_json_and_yaml_tell_the_same(admin: Admin, group: str, shell: CommandLine) -> None:
@@ -114,12 +116,16 @@ async def test_names_that_do_not_exist_are_told_and_the_others_shown(
     kind = CustomKind(group)
     await admin.apply_definition(kind)
 
-    some = await shell.run("status", "--no-headers", kind.name, f"database.{group}", "pods")
+    some = await shell.run("status", "--no-headers", kind.name, f"database.{group}", "deploy", "pods")
     none = await shell.run("status", "gizmos.nowhere.example.net")
     both = await shell.run("status", kind.name, "--selector=a=b")
 
     assert [cells(line)[0] for line in some.stdout.splitlines()] == [kind.name]
-    assert some.stderr == f"Error: no CRD database.{group}; did you mean {kind.name}?; no CRD pods\n"
+    assert some.stderr == (
+        f"Error: no CRD database.{group}; did you mean {kind.name}?; "
+        "no CRD deploy; if it is built in and can be migrated: crdkeeper status --builtins deployments.apps; "
+        "no CRD pods; if it is built in and can be migrated: crdkeeper status --builtins pods\n"
+    )
     assert (none.stdout, none.stderr) == ("", "Error: no CRD gizmos.nowhere.example.net\n")
     assert (some.exit_code, none.exit_code, both.exit_code) == (1, 1, 2)
 

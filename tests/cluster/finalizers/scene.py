@@ -17,6 +17,7 @@ from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Admin, CustomKind,
 from tests.cluster.harness.admin import CLUSTER_ROLES, POLICIES
 from tests.cluster.harness.admission import BINDINGS
 from tests.cluster.harness.installation import MANIFESTS
+from tests.cluster.harness.waiting import TIMEOUT_SECONDS
 
 NAMED = "test.example.com/named"
 OTHER = "test.example.com/other"
@@ -68,7 +69,7 @@ async def until_finalizers(
     kind: CustomKind,
     expected: dict[str, list[str]],
     *,
-    seconds: float = 60.0,
+    seconds: float = TIMEOUT_SECONDS,
     every: float = 0.05,
 ) -> None:
     """Returns when these are the objects that exist, with their finalizers."""
@@ -110,7 +111,7 @@ async def policy_with(
     reason: str,
     holds: Callable[[DefinitionPolicy], bool] = lambda _: True,
     *,
-    seconds: float = 60.0,
+    seconds: float = TIMEOUT_SECONDS,
 ) -> DefinitionPolicy:
     """The policy as soon as FinalizersReleased has this reason, and that is true for it."""
     seen: list[DefinitionPolicy] = []

@@ -3,8 +3,11 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import yaml
 
@@ -33,7 +36,7 @@ async def until_deleted_for_a_second(admin: Admin, kind: CustomKind, shell: Comm
         rows = [each for each in shown if NAMED in each]
         return bool(rows) and all(": due" in each for each in rows)
 
-    await eventually(look, seconds=60)
+    await eventually(look)
 
 
 async def test_the_list(admin: Admin, group: str, shell: CommandLine) -> None:
@@ -80,6 +83,8 @@ async def test_the_list(admin: Admin, group: str, shell: CommandLine) -> None:
         assert [each["name"] for each in as_yaml["items"]] == ["one", "two"]
         elsewhere = await shell.run("finalizers", kind.name, "-n", "kube-system")
         assert (elsewhere.exit_code, elsewhere.stdout) == (0, "")
+        said = f"No object of {kind.name} in namespace kube-system is held in deletion.\n"
+        assert elsewhere.stderr == said
         await policy(admin, group, rule(after="719h"))
         await write(admin, kind, "two", "cleaner", "1")
         shown = await shell.run("finalizers", kind.name, "--no-headers")
@@ -99,12 +104,27 @@ async def test_a_release(admin: Admin, group: str, shell: CommandLine) -> None:
         early = await shell.run("finalizers", kind.name, "--release", NAMED, "--yes")
         assert (early.exit_code, early.stdout) == (1, f"Released {NAMED} from 0 objects; 2 left.\n")
         assert "default/one: kept, in deletion only for" in early.stderr
+        mistyped = await shell.run("finalizers", kind.name, "--release", f"{NAMED}s", "--yes")
+        said = f"No object of {kind.name} is in deletion with the finalizer {NAMED}s.\n"
+        assert (mistyped.exit_code, mistyped.stdout) == (0, said)
+        assert mistyped.stderr == f"`crdkeeper finalizers {kind.name}` shows those that hold objects.\n"
+        elsewhere = await shell.run("finalizers", kind.name, "-n", "kube-system", "--release", NAMED)
+        said = (
+            f"No object of {kind.name} in namespace kube-system is in deletion with the finalizer {NAMED}.\n"
+        )
+        assert (elsewhere.exit_code, elsewhere.stdout) == (0, said)
+        said = f"`crdkeeper finalizers {kind.name} -n kube-system` shows those that hold objects.\n"
+        assert elsewhere.stderr == said
+        elsewhere = await shell.run("finalizers", f"database.{kind.group}")
+        said = f"Error: no CRD database.{kind.group}; did you mean {kind.name}?\n"
+        assert (elsewhere.exit_code, elsewhere.stderr) == (1, said)
         await policy(admin, group, rule(after="2s", mode="Plan"))
         await until_deleted_for_a_second(admin, kind, shell)
         unasked = await shell.run("finalizers", kind.name, "--release", NAMED, "--after", "1s")
         assert unasked.exit_code == 1
         assert unasked.stderr.endswith("Error: nobody is there to ask: use --yes\n")
         assert on_a_terminal(admin, "no", kind.name, "--release", NAMED, "--after", "1s") == 1
+        interrupted_when_asked(admin, kind.name, "--release", NAMED, "--after", "1s")
         assert await finalizers_of(admin, kind) == all_held
 
         await write(admin, kind, "two", "cleaner", "1")
@@ -124,20 +144,44 @@ async def test_a_release(admin: Admin, group: str, shell: CommandLine) -> None:
 
 def on_a_terminal(admin: Admin, said: str, *args: str) -> int:
     """The exit code of a command whose user answers so."""
+    with asking(admin, *args) as (process, terminal):
+        os.write(terminal, f"{said}\n".encode())
+        _, stderr = process.communicate(timeout=120)
+    assert b"Release test.example.com/named from 2 objects?" in stderr
+    return process.returncode
+
+
+def interrupted_when_asked(admin: Admin, *args: str) -> None:
+    with asking(admin, *args) as (process, _):
+        assert process.stderr is not None
+        said = b""
+        while not said.endswith(b"objects? [y/N]:"):
+            piece = process.stderr.read(1)
+            assert piece, said
+            said += piece
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stdout, stderr.strip()) == (130, b"", b"")
+
+
+@contextmanager
+def asking(admin: Admin, *args: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command, and the other side of its terminal."""
     ours, theirs = pty.openpty()
-    os.write(ours, f"{said}\n".encode())
-    done = subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, "-m", "crdkeeper", "finalizers", *args],
         stdin=theirs,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={"PATH": os.environ["PATH"], "KUBECONFIG": str(admin.cluster.kubeconfig), "KUBERC": "off"},
-        timeout=60,
-        check=False,
     )
-    os.close(theirs)
-    os.close(ours)
-    assert b"Release test.example.com/named from 2 objects?" in done.stderr
-    return done.returncode
+    with process:
+        try:
+            yield process, ours
+        finally:
+            process.kill()
+            os.close(theirs)
+            os.close(ours)
 
 
 async def test_what_is_refused(admin: Admin, group: str, shell: CommandLine) -> None:

@@ -86,7 +86,7 @@ async def test_the_condition_names_the_missing_role(admin: Admin, operator: Oper
         await until_permitted(admin, group)
         # Any change of the policy leads to a look; by itself there is one after a minute.
         await policy(admin, group, rule(after="2s"))
-        await until_finalizers(admin, kind, {}, seconds=90)
+        await until_finalizers(admin, kind, {})
 
 
 async def test_reading_is_enough_for_a_plan(admin: Admin, operator: Operator, group: str) -> None:

@@ -15,8 +15,8 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.definitionpolicy import (
     DefinitionPolicy,
     DefinitionPolicySpec,
+    DefinitionRequirement,
     DefinitionSelector,
-    LabelSelectorRequirement,
     MigrationPolicy,
 )
 from crdkeeper.api.definitionreport import DefinitionReport, Finding, FindingCounts
@@ -106,7 +106,7 @@ def a_migration() -> StorageMigration:
 
 def a_policy() -> DefinitionPolicy:
     """A policy with a value in all of its spec."""
-    requirement = LabelSelectorRequirement(key="team", operator="In", values=["a", "b"])
+    requirement = DefinitionRequirement(key="team", operator="In", values=["a", "b"])
     return DefinitionPolicy(
         metadata=ObjectMeta(name="all"),
         spec=DefinitionPolicySpec(

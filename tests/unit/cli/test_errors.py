@@ -32,6 +32,13 @@ def test_an_unusable_kubeconfig_is_one_line(tmp_path: Path, content: str | None,
     assert words in line
 
 
+@pytest.mark.parametrize("args", [(), ("retire",), ("compose",)])
+def test_a_group_without_a_command_prints_its_help(args: tuple[str, ...]) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stderr == run(*args, "--help").stdout
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

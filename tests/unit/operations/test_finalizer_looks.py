@@ -35,6 +35,7 @@ class Cluster:
             for at in range(objects)
         ]
         self.requested: list[str] = []
+        self.hung_lists: dict[str, tuple[str, float]] = {}
 
     def now(self) -> datetime:
         return NOW

@@ -7,7 +7,14 @@ import pytest
 
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.operations.rights import DEFINITIONS, NotPermitted, check_rights, explain
+from crdkeeper.operations.rights import (
+    DEFINITIONS,
+    NotPermitted,
+    check_rights,
+    explain,
+    explained,
+    rights_to_read,
+)
 
 TRIM = Right("patch", *DEFINITIONS, "status", "dbs.example.com")
 RULE = [
@@ -56,3 +63,18 @@ def test_only_the_answer_of_rbac_is_explained_by_rights() -> None:
     refused = ApiError(403, {"message": 'dbs is forbidden: User "me" cannot patch resource "dbs/status"'})
     with pytest.raises(NotPermitted):
         asyncio.run(explain(cast(Client, Reviewer()), refused, [TRIM]))
+
+
+@pytest.mark.parametrize("refused", [True, False])
+async def test_what_a_block_may_not_do_is_explained_by_its_rights(refused: bool) -> None:
+    words = 'crds is forbidden: User "me" cannot list resource "crds"' if refused else "not found"
+    wanted = [Right("list", *DEFINITIONS)]
+    with pytest.raises(NotPermitted if refused else ApiError):
+        async with explained(cast(Client, Reviewer()), wanted):
+            raise ApiError(403 if refused else 404, {"message": words})
+
+
+def test_who_names_crds_need_not_list_them() -> None:
+    names = ["dbs.example.com", "tables.example.com"]
+    assert rights_to_read(names) == [Right("get", *DEFINITIONS, name=each) for each in names]
+    assert rights_to_read([]) == [Right("list", *DEFINITIONS)]

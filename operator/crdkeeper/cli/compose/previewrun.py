@@ -29,7 +29,7 @@ class Asked:
 async def run_preview(connection: Connection, asked: Asked) -> PreviewOutput | Rejected:
     """Try the Composition, and print what it would change.
 
-    Raises ApiError and Unreachable, and Trouble if it cannot be tried.
+    Raises ApiError, NotPermitted and Unreachable, and Trouble if it cannot be tried.
     """
     # What the composer would log is printed as a result.
     logging.getLogger("crdkeeper.controllers.composite").setLevel(logging.ERROR)

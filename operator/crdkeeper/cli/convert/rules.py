@@ -1,6 +1,7 @@
 """The input of `crdkeeper convert`: rules, the CRD that they belong to, and objects."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
+from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.apiserver.schema.props import Schema
@@ -23,17 +25,31 @@ from crdkeeper.cli.input.files import (
 from crdkeeper.cli.input.options import run_async
 from crdkeeper.cli.input.yamldocument import Unreadable, documents
 from crdkeeper.cli.output.printing import Trouble
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.resources.versionconversions import list_conversions
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.verification import Trial, compile_trial
+from crdkeeper.core.resourcenames import parse_resource, suggest
+from crdkeeper.operations.rights import NotPermitted, explained, rights_to_read
 
 
 class BadInput(Trouble):
     """The input cannot be used."""
 
     exit_code = 2
+
+
+@asynccontextmanager
+async def permitted(client: Client, needed: Sequence[Right]) -> AsyncIterator[None]:
+    """Raises BadInput with the rules to add if the block fails because our account lacks these rights."""
+    try:
+        async with explained(client, needed):
+            yield
+    except NotPermitted as error:
+        raise BadInput(*str(error).splitlines()) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +136,8 @@ class Source:
         """
         if STDIN in (self.rules, self.definition):
             raise BadInput("standard input is for objects: read the rules and the CRD from files")
+        if name is not None:
+            name = _resource(name)
         where = self.rules or "the cluster"
         if self.rules is not None:
             spec, name = _spec_in(self.rules, name)
@@ -140,25 +158,38 @@ class Source:
     async def _live_rules(
         self, kind: tuple[str, str] | None, name: str | None
     ) -> tuple[VersionConversionSpec, str]:
-        async with Client(Connection(self.kubeconfig, self.context)) as client:
+        needed = [Right("list", GROUP, VersionConversion.plural)]
+        async with Client(Connection(self.kubeconfig, self.context)) as client, permitted(client, needed):
             for each in await list_conversions(client):
                 found = each["metadata"]["name"]
                 if name is None and kind is not None and found.partition(".")[2] == kind[0]:
-                    crd = await get_definition_object(client, found)
+                    async with permitted(client, rights_to_read([found])):
+                        crd = await get_definition_object(client, found)
                     wanted = crd is not None and crd["spec"]["names"]["kind"] == kind[1]
                 else:
                     wanted = found == name
                 if wanted:
                     return _understood(each, f"VersionConversion {found}").spec, found
+        if name is not None and self.definition is None:
+            await self._live_definition(name)
         about = name or (f"{kind[1]} of {kind[0]}" if kind else "it")
         raise BadInput(f"the cluster has no VersionConversion for {about}: pass a file with --rules")
 
     async def _live_definition(self, name: str) -> dict[str, Any]:
-        async with Client(Connection(self.kubeconfig, self.context)) as client:
+        needed = rights_to_read([name])
+        async with Client(Connection(self.kubeconfig, self.context)) as client, permitted(client, needed):
             found = await get_definition_object(client, name)
-        if found is None:
-            raise BadInput(f"there is no CustomResourceDefinition {name} in the cluster")
+            if found is None:
+                meant = suggest(name, await list_resources(client))
+                raise BadInput(f"no CRD {name}" + (f"; did you mean {meant}?" if meant else ""))
         return found
+
+
+def _resource(name: str) -> str:
+    try:
+        return str(parse_resource(name))
+    except ValueError as error:
+        raise BadInput(str(error)) from None
 
 
 def _spec_in(file: str, name: str | None) -> tuple[VersionConversionSpec, str]:

@@ -3,13 +3,15 @@
 from pathlib import Path
 
 from crdkeeper.api.versionconversion import ConversionVerification
-from crdkeeper.cli.convert.rules import BadInput, CompiledRules
+from crdkeeper.cli.convert.rules import BadInput, CompiledRules, permitted
 from crdkeeper.cli.output.printing import line
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.verification import generated
 from crdkeeper.core.text import count
+from crdkeeper.operations.rights import explain, rights_to_read
 from crdkeeper.operations.verification import GENERATED, Unlistable, judge_generated, judge_live
 
 _SHOWN = 10
@@ -37,15 +39,19 @@ async def report_live(rules: CompiledRules, kubeconfig: Path | None, context: st
     name = str(rules.spec.resource)
     found = ConversionVerification()
     async with Client(Connection(kubeconfig, context)) as client:
-        definition = await get_definition(client, name)
+        async with permitted(client, rights_to_read([name])):
+            definition = await get_definition(client, name)
         if definition is None:
             raise BadInput(
                 f"there is no CustomResourceDefinition {name} in the cluster: pass objects with -f"
             )
-        try:
-            unseen = await judge_live(client, definition, rules.trial, found, lambda: True)
-        except Unlistable as error:
-            raise BadInput(f"the objects of {name} cannot be listed: {error}") from None
+        objects = [Right("list", definition.group, definition.plural)]
+        async with permitted(client, objects):
+            try:
+                unseen = await judge_live(client, definition, rules.trial, found, lambda: True)
+            except Unlistable as error:
+                await explain(client, error.error, objects)
+                raise BadInput(f"the objects of {name} cannot be listed: {error}") from None
     if unseen:
         line(f"note: {unseen}", err=True)
     for each in found.failures[:_SHOWN]:

@@ -13,6 +13,7 @@ from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.operations.rights import explained, rights_to_read
 
 
 @dataclass(slots=True)
@@ -111,10 +112,10 @@ def _of_revision(
 
 
 async def read_live(connection: Connection, names: Iterable[str]) -> Side:
-    """The existing CRDs with these names in the cluster. Raises ApiError or Unreachable."""
-    side = Side()
-    async with Client(connection) as client:
-        for name in names:
+    """The existing CRDs with these names in the cluster. Raises ApiError, NotPermitted or Unreachable."""
+    side, wanted = Side(), list(names)
+    async with Client(connection) as client, explained(client, rights_to_read(wanted)):
+        for name in wanted:
             value = await get_definition_object(client, quote(name, safe=""))
             if value is not None:
                 side.definitions[name] = LocatedDefinition("", Document(value, Position(), []), (), value)

@@ -20,6 +20,7 @@ from crdkeeper.cli.output.table import age, table
 from crdkeeper.cluster.probes.census import Pacer, Walk
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.resources.finalizers import Freeing
 from crdkeeper.cluster.resources.kinds import list_policies
 from crdkeeper.cluster.transport.client import ApiError, Client
@@ -30,10 +31,10 @@ from crdkeeper.core.finalizers.rule import Release, decide, parse_after, why_nev
 from crdkeeper.core.finalizers.tally import NamedFinalizer, read_rules
 from crdkeeper.core.policy.reading import why_unread
 from crdkeeper.core.policy.selection import governing
-from crdkeeper.core.resourcenames import parse_resource
+from crdkeeper.core.resourcenames import parse_resource, suggest
 from crdkeeper.core.text import count, visible
 from crdkeeper.operations.finalizers.releasing import PER_SECOND, release
-from crdkeeper.operations.rights import DEFINITIONS, check_rights, explain
+from crdkeeper.operations.rights import check_rights, explained, rights_to_read
 
 _HEADERS: Final = ("OBJECT", "FINALIZER", "IN DELETION", "LAST WRITTEN", "BY", "POLICY")
 _SHOWN: Final = 20
@@ -102,41 +103,40 @@ def finalizers(
     connection = Connection(kubeconfig, context)
     found = run_async(_look(connection, wanted, namespace, finalizer or ""))
     if finalizer is None:
-        _print(found, output, headers=not no_headers)
+        _print(found, namespace, output, headers=not no_headers)
+        return
+    if not found.listed.total:
+        name = found.definition.name
+        line(f"No object of {name}{_within(namespace)} is in deletion with the finalizer {finalizer}.")
+        option = f" -n {namespace}" if namespace else ""
+        line(f"`crdkeeper finalizers {name}{option}` shows those that hold objects.", err=True)
         return
     due = _due(found, finalizer, quiet)
     if due and not yes:
         _ask(due, finalizer)
-    released = run_async(_release(connection, found.definition, due, finalizer)) if due else 0
-    left = found.listed.total - released
-    line(f"Released {finalizer} from {count(released, 'object')}; {left:,} left.")
+    left = run_async(_release(connection, found, due, finalizer, namespace))
     if left:
         sys.exit(1)
 
 
 async def _look(connection: Connection, wanted: GroupResource, namespace: str, finalizer: str) -> _Found:
     async with Client(connection) as client:
-        try:
+        async with explained(client, rights_to_read([str(wanted)])):
             definition = await get_definition(client, str(wanted))
-        except ApiError as error:
-            await explain(client, error, [Right("get", *DEFINITIONS, name=str(wanted))])
-            raise
         if definition is None:
-            raise Trouble(f"no CRD {wanted}")
+            meant = suggest(str(wanted), await list_resources(client))
+            raise Trouble(f"no CRD {wanted}" + (f"; did you mean {meant}?" if meant else ""))
         policies: list[DefinitionPolicy] = []
         try:
             policies = await list_policies(client) or []
         except ApiError as error:
             line(f"Policies are not shown: {error.message}", err=True)
         now = client.now()
-        # Who may list the objects of one namespace may not list those of all.
-        within = namespace if definition.namespaced else ""
         # Also those to release it: nobody is asked to confirm what is not allowed.
         verbs = ("get", "list", "patch") if finalizer else ("list",)
-        plural = definition.plural
-        await check_rights(
-            client, [Right(each, definition.group, plural, namespace=within) for each in verbs]
-        )
+        rights = [_right(each, definition, namespace) for each in verbs]
+        await check_rights(client, rights)
+        within = rights[0].namespace
         walk = Walk(definition, lambda: HeldList(now, namespace, finalizer), page=500, namespace=within)
         while not await walk.step(client):
             pass
@@ -152,7 +152,7 @@ async def _look(connection: Connection, wanted: GroupResource, namespace: str, f
         return _Found(definition, walk.tally, now, policy.metadata.name, rules)
 
 
-def _print(found: _Found, output: str | None, *, headers: bool) -> None:
+def _print(found: _Found, namespace: str, output: str | None, *, headers: bool) -> None:
     if output is not None:
         name = found.definition.name
         document = held_objects(name, found.listed, found.policy, found.rules, found.now).to_object()
@@ -162,13 +162,17 @@ def _print(found: _Found, output: str | None, *, headers: bool) -> None:
             print_yaml(document)
         return
     if not found.listed.total:
-        line(f"No object of {found.definition.name} is held in deletion.", err=True)
+        line(f"No object of {found.definition.name}{_within(namespace)} is held in deletion.", err=True)
         return
     rows = [_row(found, each, name) for each in found.listed.objects for name in each.finalizers]
     lines(table(_HEADERS, rows, with_headers=headers))
     more = found.listed.total - len(found.listed.objects)
     if more:
         line(f"… and {count(more, 'more object')}", err=True)
+
+
+def _within(namespace: str) -> str:
+    return f" in namespace {namespace}" if namespace else ""
 
 
 def _row(found: _Found, each: Held, name: str) -> tuple[str, ...]:
@@ -227,29 +231,43 @@ def _some(texts: Sequence[str], rest: Callable[[int], str]) -> None:
 
 
 async def _release(
-    connection: Connection, definition: DefinitionFacts, due: Sequence[Held], finalizer: str
+    connection: Connection, found: _Found, due: Sequence[Held], finalizer: str, namespace: str
 ) -> int:
-    """Release it; returns how many no longer have it."""
-    released, pacer = 0, Pacer(PER_SECOND)
+    """Release it; returns how many still have it. Says how far it came, also if something ends it."""
+    definition, released, gone, pacer = found.definition, 0, 0, Pacer(PER_SECOND)
     async with Client(connection) as client:
-        for each in due:
-            await pacer.turn()
-            freed = await release(
-                client,
-                definition,
-                each,
-                finalizer,
-                on_behalf="a user of crdkeeper finalizers",
-                by=CLI,
-                instance="crdkeeper-finalizers",
-            )
-            match freed.freeing:
-                case Freeing.RELEASED | Freeing.GONE:
-                    released += 1
-                case Freeing.CHANGED:
-                    line(f"{each}: kept, somebody has just written it", err=True)
-                case Freeing.REFUSED:
-                    line(f"{each}: refused: {freed.message}", err=True)
-                case Freeing.FORBIDDEN:
-                    raise Trouble(freed.message)
-    return released
+        try:
+            for each in due:
+                await pacer.turn()
+                freed = await release(
+                    client,
+                    definition,
+                    each,
+                    finalizer,
+                    on_behalf="a user of crdkeeper finalizers",
+                    by=CLI,
+                    instance="crdkeeper-finalizers",
+                )
+                match freed.freeing:
+                    case Freeing.RELEASED:
+                        released += 1
+                    case Freeing.GONE:
+                        gone += 1
+                        line(f"{each}: already gone", err=True)
+                    case Freeing.CHANGED:
+                        line(f"{each}: kept, somebody has just written it", err=True)
+                    case Freeing.REFUSED:
+                        line(f"{each}: refused: {freed.message}", err=True)
+                    case Freeing.FORBIDDEN:
+                        await check_rights(client, [_right("patch", definition, namespace)])
+                        raise Trouble(freed.message)
+        finally:
+            left = found.listed.total - released - gone
+            line(f"Released {finalizer} from {count(released, 'object')}; {left:,} left.")
+    return left
+
+
+def _right(verb: str, definition: DefinitionFacts, namespace: str) -> Right:
+    """To the objects. Who may list those of one namespace may not list those of all."""
+    within = namespace if definition.namespaced else ""
+    return Right(verb, definition.group, definition.plural, namespace=within)

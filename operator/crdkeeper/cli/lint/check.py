@@ -1,7 +1,6 @@
 """Checks one CRD for `crdkeeper lint`: its findings with their lines, by configuration and comments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crdkeeper.apiserver.schema import rules
@@ -66,7 +65,7 @@ def _removed_version() -> Found:
 
 def _behind(found: Found) -> Found:
     """The API server rejects a manifest of v1beta1 before it reads any field."""
-    return replace(found, behind=True) if found.final and found.severity is Severity.ERROR else found
+    return found._replace(behind=True) if found.final and found.severity is Severity.ERROR else found
 
 
 def check_samples(
@@ -180,7 +179,7 @@ def _is_shown(found: Found, severity: Severity, configuration: Configuration, *,
 
 def _with_comment(found: Found, definition: LocatedDefinition) -> Found:
     ignored = _ignored(found, definition)
-    return replace(found, ignored=ignored) if ignored != found.ignored else found
+    return found._replace(ignored=ignored) if ignored != found.ignored else found
 
 
 def _ignored(found: Found, definition: LocatedDefinition) -> str:

@@ -15,6 +15,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.resourcenames import suggest
+from crdkeeper.operations.rights import explained, rights_to_read
 
 _API_VERSION, _KIND = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 _GOOD = {
@@ -36,8 +37,8 @@ class Live:
 
 
 async def gather(connection: Connection, names: Sequence[str], selector: str) -> Live:
-    """The CRDs that are named or selected, or all. Raises ApiError and Unreachable."""
-    async with Client(connection) as client:
+    """The CRDs that are named or selected, or all. Raises NotPermitted, ApiError and Unreachable."""
+    async with Client(connection) as client, explained(client, rights_to_read(names)):
         if not names:
             return Live([_definition(each) for each in await list_definition_objects(client, selector)])
         wanted = list(dict.fromkeys(names))

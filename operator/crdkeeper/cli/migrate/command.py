@@ -24,6 +24,7 @@ from crdkeeper.core.migration.selection import select
 from crdkeeper.core.migration.sharding import Shard
 from crdkeeper.core.resourcenames import parse_resource
 from crdkeeper.operations.migration.together import Attempt, Together
+from crdkeeper.operations.rights import explained, rights_to_read
 
 
 class _Resource(click.ParamType[GroupResource]):
@@ -222,7 +223,9 @@ class _Command:
 
     async def choose(self, client: Client, selector: str, *, outdated: bool) -> list[GroupResource]:
         """The resources of the CRDs that -l and --all-outdated choose."""
-        found = select(await list_definitions(client, selector), outdated=outdated)
+        async with explained(client, rights_to_read(())):
+            definitions = await list_definitions(client, selector)
+        found = select(definitions, outdated=outdated)
         lines(found.remarks, err=True)
         if not found.resources:
             line(f"No {'outdated ' if outdated else ''}CRDs found.", err=True)

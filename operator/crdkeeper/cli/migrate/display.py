@@ -41,6 +41,9 @@ class Display(Protocol):
     def say(self, text: str, resource: str = "") -> None:
         """Print a permanent line, which may be about one resource."""
 
+    def go_on(self, name: str, text: str) -> None:
+        """Print a permanent line about what goes on from now on, with its name, beside migrations."""
+
 
 def display_on(stream: TextIO, resources: Sequence[str] = (), sharer: str = "") -> Display:
     """The display for this stream: of one migration, or of those of several resources, with their sum.
@@ -92,6 +95,10 @@ class PlainDisplay:
         """Print a permanent line, which may be about one resource."""
         line(_about(text, resource if self._total.resources else ""), file=self._stream)
 
+    def go_on(self, _: str, text: str) -> None:
+        """Print a permanent line about what goes on from now on."""
+        self.say(text)
+
 
 class TerminalDisplay:
     """The changed conditions, and below them a bar for the current phase of each migration.
@@ -109,7 +116,10 @@ class TerminalDisplay:
                 table_column=Column(no_wrap=True, max_width=_NAME_WIDTH) if resources else None,
             ),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[detail]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
+            # One bar may take several lines: it may say why nothing moves, and until when.
+            TextColumn(
+                "{task.fields[detail]}", markup=False, table_column=Column(ratio=1, no_wrap=bool(resources))
+            ),
             console=console(stream),
             transient=True,
             expand=True,
@@ -150,7 +160,7 @@ class TerminalDisplay:
                 task, description=name, completed=now.done, total=now.total, detail=visible(detail)
             )
         else:
-            self._bars.reset(task, description=name, total=None, detail=visible(now.message))
+            self._pulse(task, name, now.message)
         self._show_own(migration)
 
     def over(self, resource: str, *, failed: bool) -> None:
@@ -165,6 +175,19 @@ class TerminalDisplay:
         """Print a permanent line, which may be about one resource."""
         about = resource if self._total.resources else ""
         self._bars.console.print(visible(_about(text, about)), soft_wrap=True)
+
+    def go_on(self, name: str, text: str) -> None:
+        """Print a permanent line about what goes on from now on, and show it until something else does."""
+        self.say(text)
+        task = self._task("")
+        if task is not None:
+            self._pulse(task, name, text)
+
+    def _pulse(self, task: TaskID, name: str, detail: str) -> None:
+        """Have a bar move that counts nothing."""
+        bar = next(each for each in self._bars.tasks if each.id == task)
+        bar.total = None  # which `reset` takes for the total that there is
+        self._bars.reset(task, description=name, detail=visible(detail))
 
     def _task(self, resource: str) -> TaskID | None:
         """The bar of a resource; None if there is no room for it."""

@@ -31,6 +31,7 @@ from crdkeeper.cli.status.overview import (
     overview,
     row,
 )
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.builtins import discover_stored, list_builtin_versions
 from crdkeeper.cluster.resources.definitions import get_definition, list_definitions
 from crdkeeper.cluster.resources.discovery import list_resources
@@ -45,6 +46,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.diagnosis.conditions import scaling, statuswriters
 from crdkeeper.core.policy.reading import why_unread
 from crdkeeper.core.resourcenames import suggest
+from crdkeeper.operations.rights import explained, rights_to_read
 
 _T = TypeVar("_T")
 _SHOWN_TYPES: Final = (scaling.CONDITION.type, statuswriters.CONDITION.type)
@@ -119,7 +121,9 @@ def status(
             rows,
             output,
             no_headers=no_headers,
-            what="built-in resources",
+            nothing="No built-in resources are known to be due."
+            if outdated
+            else "No built-in resources found.",
         )
     else:
         found = run_async(_gather(connection, names, selector))
@@ -134,7 +138,7 @@ def status(
             rows,
             output,
             no_headers=no_headers,
-            what="CRDs",
+            nothing="No outdated CRDs found." if outdated else "No CRDs found.",
         )
         lines(told, err=True)
 
@@ -147,11 +151,11 @@ def _show(
     output: str | None,
     *,
     no_headers: bool,
-    what: str,
+    nothing: str,
 ) -> None:
     """Print what was found, and then what is not shown. Raises Trouble if something does not exist."""
     if rows or not found.missing:
-        _print(document, headers, rows, output, no_headers=no_headers, what=what)
+        _print(document, headers, rows, output, no_headers=no_headers, nothing=nothing)
     for each in sorted(found.remarks):
         line(each, err=True)
     if found.missing:
@@ -159,7 +163,8 @@ def _show(
 
 
 async def _gather_builtins(connection: Connection, names: Sequence[str]) -> _Findings[BuiltinOverview]:
-    async with Client(connection) as client:
+    needed = [Right("list", "apiregistration.k8s.io", "apiservices")]
+    async with Client(connection) as client, explained(client, needed):
         remarks: list[str] = []
         stored, migrations, policies = await asyncio.gather(
             discover_stored(client, await list_builtin_versions(client)),
@@ -168,7 +173,12 @@ async def _gather_builtins(connection: Connection, names: Sequence[str]) -> _Fin
         )
         shown = [each for each in stored if not names or each.name in names]
         absent = sorted(set(names) - {each.name for each in shown})
-        missing = [f"no built-in resource {each} that can be migrated" for each in absent]
+        served = await list_resources(client) if absent else ()
+        missing = []
+        for name in absent:
+            meant = suggest(name, served)
+            hint = f"; did you mean {meant}?" if any(each.name == meant for each in stored) else ""
+            missing.append(f"no built-in resource {name} that can be migrated{hint}")
         return _Findings(builtin_overview(shown, migrations, policies), client.now(), remarks, missing)
 
 
@@ -193,16 +203,22 @@ async def _gather(
         served = await list_resources(client) if absent else ()
         for name in absent:
             meant = suggest(name, served)
-            hint = f"; did you mean {meant}?" if meant and await get_definition(client, meant) else ""
+            hint = ""
+            if meant is not None:
+                # Whether it is would take another right, and a request for each group.
+                hint = f"; if it is built in and can be migrated: crdkeeper status --builtins {meant}"
+                if await get_definition(client, meant):
+                    hint = f"; did you mean {meant}?"
             found.missing.append(f"no CRD {name}{hint}")
         return found
 
 
 async def _definitions(client: Client, names: Sequence[str], selector: str) -> list[DefinitionFacts]:
-    if not names:
-        return await list_definitions(client, selector)
-    found = await asyncio.gather(*(get_definition(client, each) for each in dict.fromkeys(names)))
-    return [each for each in found if each is not None]
+    async with explained(client, rights_to_read(names)):
+        if not names:
+            return await list_definitions(client, selector)
+        found = await asyncio.gather(*(get_definition(client, each) for each in dict.fromkeys(names)))
+        return [each for each in found if each is not None]
 
 
 async def _if_permitted(listing: Awaitable[_T | None], nothing: _T, what: str, remarks: list[str]) -> _T:
@@ -224,7 +240,7 @@ def _print(
     output: str | None,
     *,
     no_headers: bool,
-    what: str,
+    nothing: str,
 ) -> None:
     if output == "json":
         print_json(document.to_object())
@@ -233,4 +249,4 @@ def _print(
     elif rows:
         lines(table(headers, rows, with_headers=not no_headers))
     else:
-        line(f"No {what} found.", err=True)
+        line(nothing, err=True)

@@ -95,6 +95,8 @@ class BuiltinPolicies:
             return
         migrations = await list_migrations(self._client)
         if migrations is None:
+            # An API server that has just started may not know the kind yet, and nobody tells when it does.
+            self.queue.add_after(name, _LOOK_SECONDS)
             return
         policies = {**self._state.of(BuiltinPolicy), name: policy}.values()
         selected = [

@@ -8,8 +8,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.api.composition import CompositionSpec
+from crdkeeper.api.composition import Composition, CompositionSpec
+from crdkeeper.api.compositionrevision import CompositionRevision
+from crdkeeper.api.meta import GROUP
 from crdkeeper.apiserver.definitions.facts import definition_facts
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.composed import get_object
 from crdkeeper.cluster.resources.composites import get_composite_definition
 from crdkeeper.cluster.resources.compositions import get_composition, list_revisions
@@ -36,6 +39,7 @@ from crdkeeper.core.templates.compilation import compile_composition, kinds_in
 from crdkeeper.core.templates.compiled import CompilationResult, copying_secrets
 from crdkeeper.core.templates.kinds import KnownKinds, TargetKind
 from crdkeeper.operations.composition.targets import TargetKinds
+from crdkeeper.operations.rights import DEFINITIONS, explained
 
 _AT_ONCE: Final = 4
 _FIRST_PAGE: Final = 20
@@ -88,16 +92,28 @@ class Rejected:
 async def prepare(
     client: Client, value: Mapping[str, Any], spec: CompositionSpec
 ) -> CompositionTrial | Rejected:
-    """Compile a Composition by the schemas of the cluster. Raises ApiError, Unreachable and NotPreviewed."""
+    """Compile a Composition by the schemas of the cluster.
+
+    Raises ApiError, NotPermitted, Unreachable and NotPreviewed.
+    """
     own = spec.composite_type_ref.api_version, spec.composite_type_ref.kind
     targets = TargetKinds(client, tuple)
-    served = await targets.find((own, *kinds_in(spec)))
+    async with explained(client, [Right("get", *DEFINITIONS)]):
+        served = await targets.find((own, *kinds_in(spec)))
     crd = served.crds.get(own)
     if crd is None or not served.belongs_to_definition(own):
         said = f"No CompositeResourceDefinition serves {own[1]} of {own[0]}."
         raise NotPreviewed(f"{said} {reasons.DEFINITION_MISSING.remedy}")
-    facts = definition_facts(crd)
-    found = await get_composite_definition(client, facts.name)
+    facts, name = definition_facts(crd), value["metadata"]["name"]
+    needed = [
+        Right("get", GROUP, CompositeResourceDefinition.plural, name=facts.name),
+        Right("get", GROUP, Composition.plural, name=name),
+        Right("list", GROUP, CompositionRevision.plural),
+    ]
+    async with explained(client, needed):
+        found = await get_composite_definition(client, facts.name)
+        live = await get_composition(client, name)
+        revisions = await list_revisions(client)
     if found is None:
         raise NotPreviewed(f"There is no CompositeResourceDefinition {facts.name}.")
     kinds: KnownKinds = await targets.read(served)
@@ -105,11 +121,9 @@ async def prepare(
     verdict = judged(result, kinds_in(spec) - kinds.keys())
     if verdict.reason is not reasons.VALID_ALL:
         return Rejected(result, verdict)
-    live = await get_composition(client, value["metadata"]["name"])
     if live is not None and live["spec"].get("compositeTypeRef") != value["spec"].get("compositeTypeRef"):
         raise NotPreviewed("spec.compositeTypeRef is immutable: give the Composition another name.")
     last = int(((live or {}).get("status") or {}).get("revision") or 0)
-    revisions = await list_revisions(client)
     content = content_of({"metadata": value["metadata"], "spec": value["spec"]})
     revision = wanted(content, revisions, last)
     new = isinstance(revision, NewRevision)
@@ -142,7 +156,7 @@ class Preview:
         """Composites that run by another revision, also then."""
 
     async def of_all(self, selector: str, limit: int) -> AsyncGenerator[PreviewedComposite, None]:
-        """All composites that would run by it, page by page. Raises ApiError and Unreachable."""
+        """All composites that would run by it, in pages. Raises ApiError, NotPermitted and Unreachable."""
         left = limit or -1
         async with aclosing(self._pages(selector)) as pages:
             async for page in pages:
@@ -158,13 +172,16 @@ class Preview:
                     return
 
     async def of(self, namespace: str, name: str) -> PreviewedComposite:
-        """One composite. Raises ApiError and Unreachable, and NotPreviewed if there is none."""
+        """One composite. Raises ApiError, NotPermitted and Unreachable, and NotPreviewed if there is none."""
+        kind = self._trial.kind
         shown = f"{namespace}/{name}" if namespace else name
-        value = await get_object(self._client, self._trial.kind, namespace, name)
+        needed = [Right("get", kind.group, kind.plural, name=name, namespace=namespace)]
+        async with explained(self._client, needed):
+            value = await get_object(self._client, kind, namespace, name)
         if value is None:
-            raise NotPreviewed(f"There is no {self._trial.kind.kind} {shown}.")
+            raise NotPreviewed(f"There is no {kind.kind} {shown}.")
         if not self._concerns(value):
-            raise NotPreviewed(f"{self._trial.kind.kind} {shown} would not run by this Composition.")
+            raise NotPreviewed(f"{kind.kind} {shown} would not run by this Composition.")
         return await self._try(value)
 
     def _concerns(self, value: Mapping[str, Any]) -> bool:
@@ -176,9 +193,10 @@ class Preview:
         kind, token = self._trial.kind, ""
         size = PageSize(_FIRST_PAGE, _PAGE, _WANTED_BYTES, _PAGE_BYTES, _PAGE_SECONDS)
         while True:
-            body = await bounded_page(
-                self._client, kind.path(), token, size, selector=quote(selector, safe="")
-            )
+            async with explained(self._client, [Right("list", kind.group, kind.plural)]):
+                body = await bounded_page(
+                    self._client, kind.path(), token, size, selector=quote(selector, safe="")
+                )
             items = body["items"] or []
             size.fit(items)
             yield [{**each, "apiVersion": kind.api_version, "kind": kind.kind} for each in items]

@@ -17,26 +17,26 @@ from crdkeeper.core.composer.offering import is_composed
 from crdkeeper.core.composer.plan import ComposerStep, Gathered
 from crdkeeper.core.composer.wording import own_rules, rule_on_composites
 from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.operations.rights import DEFINITIONS
 
 Trouble = ApiError | Unreachable
 
-_CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
-_DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
+_COMPOSITE_DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
 _READ: Final = (
-    Right("get", *_CRDS),
+    Right("get", *DEFINITIONS),
     Right("get", GROUP, VersionConversion.plural),
-    Right("get", *_DEFINITIONS),
+    Right("get", *_COMPOSITE_DEFINITIONS),
 )
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
-    ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
-    ComposerStep.APPLY: (Right("create", *_CRDS), Right("patch", *_CRDS)),
-    ComposerStep.CLAIM_CRD: (Right("patch", *_CRDS),),
-    ComposerStep.FENCE: (Right("patch", *_CRDS),),
-    ComposerStep.UNFENCE: (Right("patch", *_CRDS),),
-    ComposerStep.TRY_DELETION: (Right("delete", *_CRDS),),
-    ComposerStep.DELETE_CRD: (Right("delete", *_CRDS),),
-    ComposerStep.RELEASE_CRD: (Right("patch", *_CRDS),),
-    ComposerStep.REMOVE_FINALIZER: (Right("patch", *_DEFINITIONS),),
+    ComposerStep.ADD_FINALIZER: (Right("patch", *_COMPOSITE_DEFINITIONS),),
+    ComposerStep.APPLY: (Right("create", *DEFINITIONS), Right("patch", *DEFINITIONS)),
+    ComposerStep.CLAIM_CRD: (Right("patch", *DEFINITIONS),),
+    ComposerStep.FENCE: (Right("patch", *DEFINITIONS),),
+    ComposerStep.UNFENCE: (Right("patch", *DEFINITIONS),),
+    ComposerStep.TRY_DELETION: (Right("delete", *DEFINITIONS),),
+    ComposerStep.DELETE_CRD: (Right("delete", *DEFINITIONS),),
+    ComposerStep.RELEASE_CRD: (Right("patch", *DEFINITIONS),),
+    ComposerStep.REMOVE_FINALIZER: (Right("patch", *_COMPOSITE_DEFINITIONS),),
 }
 """What each step needs, besides rights on composites."""
 _FAILURES: Final = frozenset((404, 409, 410, 429))

@@ -79,7 +79,9 @@ def finalizers_standing(
         if next_ is not None:
             parts.append(f"The next is due at {format_time(next_)} if nobody writes it.")
         return FinalizersStanding("False", "FinalizersHeld", " ".join(parts), found)
-    message = "No object in deletion has a finalizer that the policy names."
+    message = "No object in deletion, of CRDs that the policy governs, has a finalizer that it names."
+    if not looks:
+        message = "The policy governs no CRD that is served, so it releases nothing: see Ready."
     return FinalizersStanding("True", "NothingHeld", message, found)
 
 

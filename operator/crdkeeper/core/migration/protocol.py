@@ -268,10 +268,21 @@ def _pin(old: MigrationTarget | None, new: MigrationTarget) -> Pin:
     return Pin(
         new,
         True,
-        f"The definition {what} during the run (generation {old.generation} to {new.generation}, storage "
-        f"version {old.storage_version} to {new.storage_version}): all evidence was discarded and the run "
-        f"started over.",
+        f"The definition {what} during the run ({_differences(old, new)}): all evidence was discarded and "
+        f"the run started over.",
     )
+
+
+def _differences(old: MigrationTarget, new: MigrationTarget) -> str:
+    known = (
+        ("generation", old.generation, new.generation),
+        ("storage version", old.storage_version, new.storage_version),
+        ("storageVersionHash", old.storage_version_hash, new.storage_version_hash),
+    )
+    found = [f"{name} {before} to {after}" for name, before, after in known if before != after]
+    if old.storage_version == new.storage_version and new.storage_version is not None:
+        found.append(f"storage version still {new.storage_version}")
+    return ", ".join(found)
 
 
 def _already_current(status: StorageMigrationStatus) -> bool:

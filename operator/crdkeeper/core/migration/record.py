@@ -231,8 +231,9 @@ class _Page:
             "False",
             "OldVersionNamed",
             f"metadata.managedFields still names {version}, for example of {found.object} (manager "
-            f"{found.manager}). {when} migrate with managedFields: Retarget and verify: Full, or server-side "
-            f"apply to such objects fails.",
+            f"{found.manager}). {when} migrate with managedFields: Retarget and verify: Full (in `crdkeeper "
+            f"migrate`: --managed-fields retarget --verify full), or server-side apply to such objects "
+            f"fails.",
             warning=not found.served,
         )
 
@@ -323,7 +324,7 @@ class _Page:
 
 
 _AT_WORK = {
-    "Rewrite": ("Rewritten", "Rewriting", "Objects are being rewritten. See status.progress."),
+    "Rewrite": ("Rewritten", "Rewriting", "Objects are being rewritten."),
     "Verify": ("Verified", "Verifying", "A second pass looks for objects that are not proved current."),
     "Plan": ("Succeeded", "Planning", "Every write is tried as a server-side dry run."),
 }

@@ -3,14 +3,14 @@
 from crdkeeper.api.meta import GROUP
 from crdkeeper.api.storagemigration import GroupResource, StorageMigration, StorageMigrationSpec
 from crdkeeper.cluster.resources.access import Right
-from crdkeeper.operations.rights import DEFINITIONS
+from crdkeeper.operations.rights import DEFINITIONS, rights_to_read
 
 LIST_MIGRATIONS = Right("list", GROUP, StorageMigration.plural)
 
 
 def rights_to_look(resource: GroupResource) -> list[Right]:
     """To read the CRD of a resource, or that there is none."""
-    return [Right("get", *DEFINITIONS, name=str(resource))] if resource.group else []
+    return rights_to_read([str(resource)]) if resource.group else []
 
 
 def rights_to_rewrite(spec: StorageMigrationSpec, *, custom: bool) -> list[Right]:

@@ -5,7 +5,6 @@ else already migrates the resource, their migration is followed instead.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -322,9 +321,13 @@ class Standalone:
         who = {OPERATOR: "The operator", CLI: "Another process"}.get(
             manager := migration.spec.managed_by, manager
         )
-        self.say(f"{who} is already running StorageMigration {name}: following it.")
+        # One that nobody has begun may be waiting for an operator that does not run.
+        waits = manager == OPERATOR and not migration.status.conditions
+        does = "has not begun" if waits else "is already running"
+        self.say(f"{who} {does} StorageMigration {name}: following it.")
         self.migration, self.stored, self.followed = migration, True, True
-        moved_at, reported = time.monotonic(), False
+        clock = asyncio.get_running_loop().time
+        moved_at, reported = clock(), False
         while True:
             self.refused = migration.status.quarantine.objects
             self.watch(migration)
@@ -342,9 +345,11 @@ class Standalone:
                 self.gone = True
                 return migration
             if seen.metadata.resource_version != migration.metadata.resource_version:
-                moved_at = time.monotonic()
-            elif not reported and time.monotonic() - moved_at > _NO_NEWS_SECONDS:
+                moved_at = clock()
+            elif not reported and clock() - moved_at > _NO_NEWS_SECONDS:
                 self.say(f"{name} has not moved for {_NO_NEWS_SECONDS:.0f} s. Does {who.lower()} still run?")
+                if manager == OPERATOR:
+                    self.say(f"If not, delete StorageMigration {name}, and run the same command again.")
                 reported = True
             self.migration = migration = seen
 

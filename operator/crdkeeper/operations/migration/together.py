@@ -12,11 +12,11 @@ from functools import partial
 
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.kinds import list_migrations
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.migration.request import Request
 from crdkeeper.operations.migration.rights import LIST_MIGRATIONS
 from crdkeeper.operations.migration.standalone import Standalone
-from crdkeeper.operations.rights import explain
+from crdkeeper.operations.rights import explained
 
 APART_SECONDS = 0.1
 """Time between the looks of two migrations at the cluster, each of which takes about ten requests."""
@@ -70,11 +70,8 @@ class Together:
         ]
         if len(self.attempts) > 1 and not all(each.dry_run for each in self.requests):
             # Once, and not for each: there may be as many as there are requests.
-            try:
+            async with explained(self.client, [LIST_MIGRATIONS]):
                 existing = await list_migrations(self.client)
-            except ApiError as error:
-                await explain(self.client, error, [LIST_MIGRATIONS])
-                raise
             for attempt in self.attempts:
                 attempt.work.existing = existing
         tasks = [asyncio.create_task(self._try(*each)) for each in enumerate(self.attempts)]

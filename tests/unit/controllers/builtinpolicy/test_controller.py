@@ -108,6 +108,18 @@ def test_a_failed_look_changes_nothing_and_is_repeated() -> None:
     play(people, [Unreachable("no answer"), ApiError(503, {"message": "overloaded"}), view("a")])
 
 
+def test_while_migrations_are_unknown_it_looks_again() -> None:
+    async def people(api: Api) -> None:
+        api.failures = [("GET", MIGRATIONS, ApiError(404, {"message": "not found"}))]
+        await asyncio.sleep(29.0)
+        assert api.failures == []
+        assert api.requests == []
+        await asyncio.sleep(3.0)
+        assert api.writes("POST", MIGRATIONS) == 1
+
+    play(people, [view("a")])
+
+
 def test_what_may_not_be_found_out_is_told() -> None:
     async def people(api: Api) -> None:
         await asyncio.sleep(5.0)

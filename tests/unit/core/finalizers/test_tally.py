@@ -115,6 +115,12 @@ def test_conditions(found: ReleaseTally, mode: str, reason: str, said: str) -> N
     assert said in standing.message
 
 
+def test_a_policy_that_governs_nothing_releases_nothing() -> None:
+    standing = stands()
+    assert (standing.status, standing.reason) == ("True", "NothingHeld")
+    assert standing.message.startswith("The policy governs no CRD")
+
+
 def test_what_cannot_be_listed() -> None:
     failure = Failure(ProbeTrouble.FAILED, 500, "conversion webhook failed")
     standing = stands(look(failure=failure))

@@ -87,9 +87,12 @@ def test_first_the_target_is_pinned() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"generation": 3}, "changed during the run (generation 2 to 3, storage version v2 to v2)"),
-        ({"generation": 3, "storage": "v1"}, "storage version v2 to v1"),
-        ({"uid": "u2", "generation": 2}, "was re-created"),
+        ({"generation": 3}, "changed during the run (generation 2 to 3, storage version still v2): "),
+        (
+            {"generation": 3, "storage": "v1"},
+            "changed during the run (generation 2 to 3, storage version v2 to v1): ",
+        ),
+        ({"uid": "u2", "generation": 2}, "was re-created during the run (storage version still v2): "),
     ],
     ids=["something changed", "rolled back", "created again"],
 )
@@ -101,6 +104,16 @@ def test_whatever_changes_in_mid_run_is_pinned_anew(
     assert isinstance(action, Pin)
     assert action.restart
     assert words in action.message
+
+
+def test_a_resource_that_no_crd_defines_is_pinned_anew_by_its_hash() -> None:
+    pinned, found = (
+        MigrationTarget(endpoint_version="v1", storage_version_hash=each, kind="Secret", namespaced=True)
+        for each in ("aaa=", "bbb=")
+    )
+    action = decided(status(target=pinned), Observation(found, None))
+    assert isinstance(action, Pin)
+    assert "changed during the run (storageVersionHash aaa= to bbb=): " in action.message
 
 
 def test_a_trim_by_somebody_else_is_no_change() -> None:

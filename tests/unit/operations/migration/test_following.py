@@ -36,6 +36,18 @@ class Troubled(FakeApi):
         return await super().request(method, path, *arguments, **more)
 
 
+class Still(Troubled):
+    """Nothing changes for 70 reads."""
+
+    reads = 0
+
+    async def request(self, method: str, path: str, *arguments: Any, **more: Any) -> dict[str, Any]:
+        self.reads += path == PATH
+        if path == PATH and self.reads < 70:
+            return await FakeApi.request(self, method, path, *arguments, **more)
+        return await super().request(method, path, *arguments, **more)
+
+
 def follow(api: FakeApi) -> tuple[StorageMigration | None, list[str]]:
     said: list[str] = []
     request = Request(migration().spec.resource, {})
@@ -60,3 +72,19 @@ def test_an_api_server_in_trouble_is_waited_for(trouble: Exception) -> None:
 def test_what_is_no_trouble_ends_it() -> None:
     with pytest.raises(ApiError, match="no rights"):
         follow(Troubled(ApiError(403, {"message": "no rights"})))
+
+
+def test_an_operator_that_does_not_run_is_not_said_to() -> None:
+    _, said = follow(Still())
+    assert said == [
+        "The operator has not begun StorageMigration m: following it.",
+        "m has not moved for 60 s. Does the operator still run?",
+        "If not, delete StorageMigration m, and run the same command again.",
+    ]
+
+
+def test_one_that_was_begun_is_said_to_be_running() -> None:
+    api = Troubled()
+    api.objects[PATH] = with_condition(migration(), "Resolved", "True", "Pinned").to_object()
+    _, said = follow(api)
+    assert said == ["The operator is already running StorageMigration m: following it."]

@@ -306,6 +306,9 @@ class TestManagedFields:
             if found is not None:
                 assert (found.status, found.reason) == ("False", "OldVersionNamed")
                 assert "names v1, for example of w5 (manager flux)" in found.message
+                # Those who ran the command see it, too.
+                assert "managedFields: Retarget and verify: Full" in found.message
+                assert "`crdkeeper migrate`: --managed-fields retarget --verify full" in found.message
 
         play(main)
 
