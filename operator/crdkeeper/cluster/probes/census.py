@@ -14,6 +14,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import failure_of, silence
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.hunglists import would_hang
 from crdkeeper.core.diagnosis.census import Census, CensusTally
 from crdkeeper.core.diagnosis.deletion import Blockers, BlockerTally
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
@@ -92,6 +93,8 @@ class Walk(Generic[_C]):
             self.failure = failure_of(404, f"no version of {self._definition.name} is served")
             return True
         endpoint = Endpoint(self._definition.group, version, self._definition.plural)
+        if said := await would_hang(client, endpoint.collection()):
+            return self._refused(Failure(ProbeTrouble.SILENT, 0, said))
         try:
             async with asyncio.timeout(PAGE_SECONDS):
                 page = await endpoint.page(client, self._token, self._page, self._namespace)

@@ -1,7 +1,7 @@
 """Requests of the diagnosis: each has its own time limit, and a refusal is an answer like any other."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Answer, Client, Unreachable
+from crdkeeper.cluster.transport.hunglists import hung, would_hang
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.servermessages import without_values
 
@@ -85,23 +86,34 @@ class FirstObject:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-async def first_object(client: Client, definition: DefinitionFacts) -> FirstObject | Failure | None:
+async def first_object(
+    client: Client, definition: DefinitionFacts, avoided: Collection[str] = ()
+) -> FirstObject | Failure | None:
     """Any object of a CRD, None if there is none; listed at the first served version at which that works.
 
-    The storage version comes first: listing at it usually needs no conversion.
+    The storage version comes first: listing at it usually needs no conversion. At those that are `avoided`
+    there is no list, unless no other version is served.
     """
     failure: Failure | None = None
     served = sorted(definition.served_versions, key=lambda each: each != definition.storage_version)
-    for version in served:
+    for version in [each for each in served if each not in avoided] or served:
         endpoint = Endpoint(definition.group, version, definition.plural)
-        path = f"{endpoint.base}/{endpoint.resource}?limit=1"
-        found = await look(client, path, accept=METADATA_ONLY_LIST)
+        found = await _first_of(client, endpoint.collection())
         if isinstance(found, Answer):
             return _first(found.json())
         failure = failure or found
         if found.trouble is ProbeTrouble.FORBIDDEN:
             break
     return failure or Failure(ProbeTrouble.NOT_FOUND, 404, f"no version of {definition.name} is served")
+
+
+async def _first_of(client: Client, collection: str) -> Answer | Failure:
+    if said := await would_hang(client, collection):
+        return Failure(ProbeTrouble.SILENT, 0, said)
+    found = await look(client, f"{collection}?limit=1", accept=METADATA_ONLY_LIST)
+    if found == (late := silence(SECONDS)):
+        hung(client, collection, late.message)
+    return found
 
 
 async def has_objects(client: Client, definition: DefinitionFacts) -> bool | None:

@@ -9,6 +9,7 @@ from crdkeeper.cluster.resources.compositions import is_composed
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import MERGE_PATCH, METADATA_ONLY_LIST, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, TooSlow, within
+from crdkeeper.cluster.transport.hunglists import refuse_hanging
 from crdkeeper.core.composites.ownership import FINALIZER
 from crdkeeper.core.diagnosis.census import object_name
 
@@ -27,6 +28,7 @@ async def release_composites(client: Client, crd: Mapping[str, Any]) -> None:
     path = composites_path(crd)
     if path is None:
         return
+    await refuse_hanging(client, path)
     until = asyncio.get_running_loop().time() + _SECONDS
     size = PageSize(_PAGE, _PAGE, METADATA_BYTES // 2, METADATA_BYTES, _READ_SECONDS)
     token = ""

@@ -16,7 +16,8 @@ from crdkeeper.cluster.transport.client import (
     Client,
     find,
 )
-from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
+from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, TooSlow, within
+from crdkeeper.cluster.transport.hunglists import hung, refuse_hanging
 from crdkeeper.core.composer.holding import Waiting, waiting_among
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.diagnosis.census import object_name
@@ -160,9 +161,17 @@ async def first_composites(client: Client, collection: str, size: PageSize) -> F
     """Count the composites, by a consistent read, and name the first of them: a page.
 
     Raises ApiError and Unreachable; Unreachable also if it takes long, as when a conversion webhook hangs;
-    the next page has fewer then.
+    the next page has fewer then, and none is asked for that would hang again.
     """
-    body = await bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST)
+    await refuse_hanging(client, collection)
+    alone = size.limit == 1
+    try:
+        body = await bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST)
+    except TooSlow as error:
+        # Fewer might be listed in time.
+        if alone:
+            hung(client, collection, str(error))
+        raise
     # An empty list of metadata is null.
     found = [each["metadata"] for each in body["items"] or ()]
     size.fit(found)

@@ -1,8 +1,9 @@
 """The objects of one resource: metadata-only pages, and the patch that rewrites an object."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import orjson
@@ -18,9 +19,15 @@ from crdkeeper.cluster.transport.client import (
     Client,
     Unreachable,
 )
+from crdkeeper.cluster.transport.deadlines import within
+from crdkeeper.cluster.transport.hunglists import hung, refuse_hanging
 from crdkeeper.core.migration.evidence import ObjectRef, concerns
 
 PAGE = 500
+_FIRST_SECONDS: Final = 35.0
+"""For one object: an API server gives a conversion webhook half a minute, and says then which one it was."""
+_HANGING_SECONDS: Final = 25.0
+"""A failure that takes so long was one of those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +60,29 @@ class Endpoint:
 
     def path(self, namespace: str, name: str) -> str:
         """The path of one object, percent-encoded."""
-        return f"{self._collection(namespace)}/{quote(name, safe='')}"
+        return f"{self.collection(namespace)}/{quote(name, safe='')}"
 
-    def _collection(self, namespace: str) -> str:
+    def collection(self, namespace: str = "") -> str:
+        """The path of all objects, or of those of one namespace."""
         space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
         return f"{self.base}{space}/{self.resource}"
+
+    async def now(self, client: Client) -> str:
+        """A resourceVersion that is as new as the last write, by a consistent read.
+
+        Raises ApiError and Unreachable. While a conversion webhook hangs, what was said of it.
+        """
+        await refuse_hanging(client, self.collection())
+        path, began = f"{self.collection()}?limit=1", asyncio.get_running_loop().time()
+        try:
+            answer = client.request("GET", path, accept=METADATA_ONLY_LIST, once=True)
+            return str((await within(_FIRST_SECONDS, answer))["metadata"]["resourceVersion"])
+        except (ApiError, Unreachable) as error:
+            if asyncio.get_running_loop().time() >= began + _HANGING_SECONDS:
+                hung(client, self.collection(), str(error))
+                raise
+        # What fails at once may pass as soon.
+        return (await self.page(client, None, limit=1)).resource_version
 
     async def page(self, client: Client, token: str | None, limit: int = PAGE, namespace: str = "") -> Page:
         """A page of metadata, of one namespace or of all, by a consistent read (never resourceVersion=0).
@@ -66,7 +91,7 @@ class Endpoint:
         at the same key with current data: no object that existed all the time is skipped. Raises ApiError;
         410 only if the server offers no token.
         """
-        return await self._page(client, self._collection(namespace), token, limit, METADATA_ONLY_LIST)
+        return await self._page(client, self.collection(namespace), token, limit, METADATA_ONLY_LIST)
 
     async def latest_page(self, client: Client, token: str) -> Page:
         """Like `page`, with the objects as they are now, if the API server continues its list like that.
@@ -84,7 +109,7 @@ class Endpoint:
 
     async def whole_page(self, client: Client, token: str | None, limit: int) -> Page:
         """A page of whole objects; otherwise like `page`."""
-        return await self._page(client, self._collection(""), token, limit, "application/json")
+        return await self._page(client, self.collection(""), token, limit, "application/json")
 
     async def _page(self, client: Client, path: str, token: str | None, limit: int, accept: str) -> Page:
         suffix = f"&continue={quote(token, safe='')}" if token else ""

@@ -15,6 +15,7 @@ from crdkeeper.cluster.resources.composed import list_metadata
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.hunglists import uncached
 from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.controllers.composite.news import UNKNOWN, Token, token_of
 from crdkeeper.controllers.composite.placing import Place, Placed, Version, label_of, place_of
@@ -78,6 +79,9 @@ class CompositeList:
         return len(self._known)
 
     async def _load(self) -> str:
+        # The watch that follows has to wait for the cache anyway.
+        if said := await uncached(self._client, self._path):
+            raise Unreachable(said)
         found: dict[Place, SeenComposite] = {}
 
         def take(each: Mapping[str, Any]) -> None:

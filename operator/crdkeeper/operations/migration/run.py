@@ -234,7 +234,9 @@ class MigrationRun:
         status, spec = self.migration.status, self.migration.spec
         settling = status.settled_resource_version is None and spec.mode == "Execute"
         begun = status.sweep is not None and not status.sweep.done
-        return await observe(self._client, spec, rights=not begun or self._troubles > 0, leases=settling)
+        # To pin the target needs no right, and a command has just reviewed them.
+        rights = status.target is not None and (not begun or self._troubles > 0)
+        return await observe(self._client, spec, rights=rights, leases=settling)
 
     def _decide(self, seen: Observation) -> protocol.Action:
         now, status = self._client.now(), self.migration.status
@@ -266,7 +268,7 @@ class MigrationRun:
 
     async def _separator(self) -> str:
         endpoint = endpoint_of(self.migration, self._target())
-        return (await endpoint.page(self._client, None, limit=1)).resource_version
+        return await endpoint.now(self._client)
 
     def _new_sweep(self, type_: protocol.SweepType) -> Sweep:
         return prepare_sweep(

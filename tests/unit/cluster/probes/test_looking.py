@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
+from crdkeeper.cluster.probes import looking
 from crdkeeper.cluster.probes.conversions import probe_conversion
 from crdkeeper.cluster.probes.looking import FirstObject, first_object, look
 from crdkeeper.cluster.probes.subresources import probe_scale
@@ -15,7 +15,7 @@ from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead, WebhookF
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 from tests.unit.builders import definition
-from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, json, page
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, json, page, silent
 
 V1, V2 = "/apis/example.com/v1", "/apis/example.com/v2"
 OBJECT = "namespaces/ns/widgets/w1"
@@ -64,12 +64,7 @@ async def test_a_server_that_stays_busy_is_left_alone(tmp_path: Path) -> None:
 
 async def test_silence_has_an_end(tmp_path: Path) -> None:
     end = asyncio.Event()
-
-    async def later(_: web.Request) -> web.Response:
-        await end.wait()
-        return web.Response()
-
-    async with client_of(tmp_path, later) as (_, client):
+    async with client_of(tmp_path, silent(end)) as (_, client):
         found = await look(client, "/x", seconds=0.1)
         end.set()
     assert found == Failure(ProbeTrouble.SILENT, 0, "no response within 0.1 seconds")
@@ -110,6 +105,37 @@ async def test_no_object_can_be_found(
     assert isinstance(found, Failure)
     assert found.trouble is trouble
     assert len(server.requests) == requests
+
+
+async def test_what_hung_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "SECONDS", 1.0)
+    end = asyncio.Event()
+    answers = (silent(end), silent(end), BUSY, BUSY, ONE)
+    async with client_of(tmp_path, *answers) as (server, client):
+        for _ in range(2):
+            found = await first_object(client, definition())
+            assert found == Failure(ProbeTrouble.SILENT, 0, "no response within 1 seconds")
+        lists = [f"{V2}/widgets?limit=1", f"{V1}/widgets?limit=1"]
+        looks = [f"{each}/widgets?limit=1&fieldSelector=metadata.name%21%3D." for each in (V2, V1)]
+        assert [path for _, path in server.seen] == [*lists, *looks]
+        monkeypatch.undo()
+        assert await first_object(client, definition()) == FirstObject("ns", "w1")
+        end.set()
+
+
+@pytest.mark.parametrize(("served", "asked"), [(("v1", "v2"), [V2]), (("v1",), [V1])])
+async def test_a_version_to_avoid_is_listed_only_if_there_is_no_other(
+    tmp_path: Path, served: tuple[str, ...], asked: list[str]
+) -> None:
+    async with client_of(tmp_path, failure(500, "", "no webhook")) as (server, client):
+        assert isinstance(await first_object(client, definition(served=served), {"v1"}), Failure)
+    assert [path for _, path in server.seen] == [f"{each}/widgets?limit=1" for each in asked]
+
+
+async def test_a_server_that_is_gone_does_not_hang(tmp_path: Path) -> None:
+    async with client_of(tmp_path, *[hang_up] * 4, ONE) as (_, client):
+        assert isinstance(await first_object(client, definition()), Failure)
+        assert await first_object(client, definition()) == FirstObject("ns", "w1")
 
 
 async def test_no_version_is_served(tmp_path: Path) -> None:
@@ -163,6 +189,15 @@ async def test_scale_is_read_at_each_version_that_has_it(tmp_path: Path) -> None
         ("v1", "ns/w1", True),
         ("v2", "ns/w1", False),
     ]
+
+
+async def test_scale_is_not_read_at_a_deprecated_version(tmp_path: Path) -> None:
+    """The API server would count it, and a retirement take it for a client's."""
+    declared = DeclaredSubresources(scaled=("v1", "v2"), deprecated=("v1",))
+    async with client_of(tmp_path, ONE, FOUND) as (server, client):
+        found = await probe_scale(client, definition(), declared)
+    assert [path for _, path in server.seen[1:]] == [f"{V2}/{OBJECT}/scale"]
+    assert [each.version for each in found.reads] == ["v2"]
 
 
 @pytest.mark.parametrize(

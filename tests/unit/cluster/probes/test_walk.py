@@ -1,14 +1,30 @@
 """Which objects a walk lists."""
 
 import asyncio
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from crdkeeper.cluster.probes.census import Walk
 from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.hunglists import hung
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.finalizers.listing import HeldList
 from tests.unit.builders import NOW, definition
+from tests.unit.cluster.transport.localserver import client_of, failure, json
+
+
+async def test_a_walk_waits_until_a_list_does_not_hang(tmp_path: Path) -> None:
+    walk = Walk(definition(), lambda: HeldList(NOW))
+    not_ready = failure(429, "TooManyRequests", "storage is (re)initializing")
+    async with client_of(tmp_path, not_ready, json({"metadata": {}})) as (server, client):
+        hung(client, "/apis/example.com/v2/widgets", "no answer")
+        await walk.step(client)
+        assert walk.failure == Failure(ProbeTrouble.SILENT, 0, "no answer")
+        await walk.step(client)
+        assert walk.complete
+    assert ["fieldSelector" in path for _, path in server.seen] == [True, True, False]
 
 
 @pytest.mark.parametrize(("namespace", "within"), [("", ""), ("s", "/namespaces/s")])
@@ -16,6 +32,8 @@ def test_a_walk_stays_in_its_namespace(namespace: str, within: str) -> None:
     requested = []
 
     class Lists:
+        hung_lists: ClassVar[dict[str, tuple[str, float]]] = {}
+
         async def request(self, _: str, path: str, **__: Any) -> dict[str, Any]:
             requested.append(path.partition("?")[0])
             return {"metadata": {"continue": "x" * (len(requested) == 1)}}

@@ -1,10 +1,12 @@
 """Pages, patches and reads of single objects."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crdkeeper.cluster.resources import objects
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import (
     MERGE_PATCH,
@@ -13,8 +15,9 @@ from crdkeeper.cluster.transport.client import (
     ApiError,
     Unreachable,
 )
+from crdkeeper.cluster.transport.deadlines import TooSlow
 from crdkeeper.core.migration.evidence import ObjectRef
-from tests.unit.cluster.transport.localserver import client_of, failure, json, page
+from tests.unit.cluster.transport.localserver import client_of, failure, json, page, silent
 
 WIDGETS = Endpoint("example.com", "v2", "widgets")
 SECRETS = Endpoint("", "v1", "secrets")
@@ -240,3 +243,39 @@ async def test_a_namespace_cannot_change_the_path() -> None:
     assert WIDGETS.path("a/../b\r\nX: y", "w1") == (
         "/apis/example.com/v2/namespaces/a%2F..%2Fb%0D%0AX%3A%20y/widgets/w1"
     )
+
+
+async def test_the_present_is_not_asked_for_again_while_it_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "_FIRST_SECONDS", 1.0)
+    monkeypatch.setattr(objects, "_HANGING_SECONDS", 0.5)
+    end = asyncio.Event()
+    not_ready = failure(429, "TooManyRequests", "storage is (re)initializing")
+    async with client_of(tmp_path, silent(end), not_ready, listed("w1")) as (server, client):
+        for _ in range(2):
+            with pytest.raises(TooSlow, match="no answer within 1 seconds"):
+                await WIDGETS.now(client)
+        monkeypatch.undo()
+        assert await WIDGETS.now(client) == "500"
+        end.set()
+    look = f"{BASE}?limit=1&fieldSelector=metadata.name%21%3D."
+    assert [path for _, path in server.seen] == [f"{BASE}?limit=1", look, look, f"{BASE}?limit=1"]
+
+
+async def test_the_webhook_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "_HANGING_SECONDS", 0.0)
+    not_ready = failure(429, "TooManyRequests", "storage is (re)initializing")
+    late = failure(500, "", "conversion webhook for example.com/v1 failed: deadline exceeded")
+    async with client_of(tmp_path, late, not_ready) as (server, client):
+        with pytest.raises(ApiError, match="deadline exceeded"):
+            await WIDGETS.now(client)
+        with pytest.raises(TooSlow, match="deadline exceeded"):
+            await WIDGETS.now(client)
+    assert len(server.seen) == 2
+
+
+async def test_a_failure_that_passes_does_not_hang(tmp_path: Path) -> None:
+    async with client_of(tmp_path, failure(503), failure(503), listed("w1")) as (_, client):
+        assert await WIDGETS.now(client) == "500"
+        assert client.hung_lists == {}
