@@ -49,7 +49,7 @@ class Background:
             each.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
-    def run(self, work: Coroutine[Any, Any, _T], seconds: float = 60.0) -> _T:
+    def run(self, work: Coroutine[Any, Any, _T], seconds: float = 120.0) -> _T:
         """The result of a coroutine on that loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(seconds)
 

@@ -17,7 +17,7 @@ from tests.cluster.harness import (
     outdated,
 )
 from tests.controlplane.plane import ControlPlane
-from tests.faults.replicas import HASTY, until_ended
+from tests.faults.replicas import HASTY, PATIENT, until_ended
 from tests.faults.scene import assert_all_stored_at, rewritten
 
 OBJECTS = 100
@@ -60,7 +60,8 @@ async def test_the_token_is_rotated(
 ) -> None:
     admin = breakable_admin
     kind = await outdated(admin, CustomKind(group), OBJECTS)
-    operator = start_operator(disowned)
+    # Until there is a new token, which takes a busy machine a while, the Lease cannot be renewed.
+    operator = start_operator(disowned, flags=PATIENT)
     pid = operator.pid
     await admin.create_migration(group, kind, limits=LIMITS)
     await admin.wait_until_stored(kind, "v2", 3)

@@ -27,7 +27,7 @@ def operator(installed: Cluster, start_operator: Callable[..., Operator]) -> Ope
     return start_operator(installed, flags=PATIENT)
 
 
-@pytest.mark.timeout(120 + 40 * ROUNDS)
+@pytest.mark.timeout(300 + 40 * ROUNDS)
 async def test_flipped_back_and_forth_at_random_instants(
     admin: Admin, operator: Operator, group: str
 ) -> None:

@@ -7,12 +7,12 @@ etcd's compaction counts.
 from collections.abc import Callable
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.objects import PAGE
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outdated
 from tests.cluster.harness.manyobjects import put_objects
+from tests.cluster.harness.requestcounts import requests_of
 from tests.controlplane.plane import ControlPlane
 from tests.faults.replicas import PATIENT
 from tests.faults.scene import assert_all_stored_at, assert_each_written_once, write_counts
@@ -64,23 +64,10 @@ def behind_first_page(migration: StorageMigration) -> bool:
     return sweep is not None and sweep.type == "Rewrite" and sweep.continue_token is not None
 
 
-async def gone(admin: Admin, kind: CustomKind) -> int:
-    """Lists of a kind that the API server has answered with 410 since its start."""
-    answer = await admin.client.send("GET", "/metrics", accept="text/plain")
-    wanted = {"group": kind.group, "resource": kind.plural, "verb": "LIST", "code": "410"}
-    return sum(
-        int(sample.value)
-        for family in text_string_to_metric_families(answer.content.decode())
-        if family.name == "apiserver_request"
-        for sample in family.samples
-        if wanted.items() <= sample.labels.items()
-    )
-
-
 async def until_gone(admin: Admin, kind: CustomKind, count: int) -> None:
-    """Returns once there were that many of these."""
+    """Returns once the API server has answered that many lists with 410 since its start."""
 
     async def enough() -> bool:
-        return await gone(admin, kind) >= count
+        return await requests_of(admin, kind, "LIST", code="410") >= count
 
     await eventually(enough, otherwise=lambda: "no list was answered with 410")

@@ -69,7 +69,7 @@ class Ledger:
         await assert_all_stored_at(self._admin, self._kind, OBJECTS)
 
 
-@pytest.mark.timeout(120 + 20 * KILLS)
+@pytest.mark.timeout(300 + 20 * KILLS)
 async def test_kills_at_random_instants(
     admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
 ) -> None:

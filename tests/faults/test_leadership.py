@@ -23,8 +23,8 @@ async def test_leadership_moves_again_and_again(
     kind = await outdated(admin, CustomKind(group), objects)
     before = write_counts(admin, kind)
     leader = start_operator(installed, identity="a", flags=HASTY)
+    await until_leading(leader)
     standby = start_operator(installed, identity="b", flags=HASTY)
-    assert leader.leading()
     assert standby.probe("/readyz") == (200, "standby")
     await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 1})
 

@@ -46,7 +46,7 @@ async def test_each_shard_rewrites_its_part(
     for index in range(SHARDS):
         crew.start(index)
 
-    await crew.end(60)
+    await crew.end(120)
 
     await assert_all_stored_at(admin, kind, OBJECTS)
     assert_each_written_once(admin, kind, since=before)

@@ -21,7 +21,7 @@ COMPOSER: Final = "crdkeeper-composer"
 DEPLOYMENTS: Final = (OPERATOR, WEBHOOK)
 """Of manifests/; the composer has its own."""
 REPLICAS: Final = 2
-READY_SECONDS: Final = 120
+READY_SECONDS: Final = 240
 
 _T = TypeVar("_T")
 
@@ -81,12 +81,12 @@ class Deployment:
     def delete_composites(self) -> None:
         """Deletes all composites and definitions, while the composer may still see the composites."""
         for kind in ("composite", "cxrd"):  # the first one is the category of all composites
-            self.plane.kubectl("delete", kind, "--all", "--all-namespaces", "--timeout=60s", check=False)
+            self.plane.kubectl("delete", kind, "--all", "--all-namespaces", "--timeout=180s", check=False)
 
     def delete_composer(self) -> None:
         """Uninstalls the composer, which is refused while there are definitions."""
         manifests = f"--kustomize={MANIFESTS / 'composer'}"
-        self.plane.kubectl("delete", manifests, "--ignore-not-found", "--timeout=60s")
+        self.plane.kubectl("delete", manifests, "--ignore-not-found", "--timeout=180s")
 
     def _wait_ready(self, *deployments: str) -> None:
         for each in deployments:

@@ -39,7 +39,7 @@ class MetricsApi:
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         pods.apply(self._kubectl, *self._objects())
-        until(lambda: self._read(f"{API}/namespaces/default/pods").startswith("{"), 30)
+        until(lambda: self._read(f"{API}/namespaces/default/pods").startswith("{"), 120)
         return self
 
     def __exit__(

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.controlplane.kubectl import Kubectl
 
 IMAGE: Final = "ghcr.io/crdkeeper/crdkeeper:0.1.0"
-_ENDS_SECONDS = 60.0
+_ENDS_SECONDS = 180.0
 
 
 def manifest(name: str, code: str, **spec: Any) -> dict[str, Any]:

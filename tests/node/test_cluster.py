@@ -48,7 +48,7 @@ def server(nodes: NodeCluster) -> Iterator[None]:
     kubectl = nodes.plane.kubectl
     pods.apply(kubectl, pods.manifest("server", SERVER, nodeName="node-1"))
     kubectl("expose", "pod", "server", "--port=80", "--target-port=8000")
-    kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=60s")
+    kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=180s")
     yield
     kubectl("delete", "pod,service", "server", "--now")
 
@@ -76,6 +76,6 @@ def test_nothing_leads_outside(nodes: NodeCluster) -> None:
 def test_commands_can_be_run_in_a_pod(nodes: NodeCluster) -> None:
     kubectl = nodes.plane.kubectl
     pods.apply(kubectl, pods.manifest("patient", "import time; time.sleep(600)"))
-    kubectl("wait", "pod/patient", "--for=condition=Ready", "--timeout=60s")
+    kubectl("wait", "pod/patient", "--for=condition=Ready", "--timeout=180s")
     assert kubectl("exec", "patient", "--", "cat", "/proc/1/comm").strip() == "python"
     kubectl("delete", "pod", "patient", "--now")

@@ -66,7 +66,7 @@ def test_a_definition_becomes_an_api(permitted: Deployment) -> None:
     assert {each.node for each in pods} == {"node-0", "node-1"}
 
     apply(composer, DEFINITION)
-    kubectl("wait", "--for=condition=Established", f"cxrd/{NAME}", "--timeout=60s")
+    kubectl("wait", "--for=condition=Established", f"cxrd/{NAME}", "--timeout=180s")
     apply(composer, DATABASE)
     kubectl("scale", "database", "orders", "--replicas=3")
     assert kubectl("get", "database", "orders", "--output=jsonpath={.spec.replicas}") == "3"
@@ -84,4 +84,4 @@ def test_a_definition_becomes_an_api(permitted: Deployment) -> None:
     composer.kubectl("delete", "pod", leader, "--wait=false")
     assert kubectl("get", "databases", "-A", "--no-headers").split()[:2] == held.split("/")
     kubectl("delete", "database", "orders")
-    kubectl("wait", "--for=delete", f"cxrd/{NAME}", f"crd/{NAME}", "--timeout=60s")
+    kubectl("wait", "--for=delete", f"cxrd/{NAME}", f"crd/{NAME}", "--timeout=180s")

@@ -69,8 +69,8 @@ def disks(kubectl: Kubectl, tmp_path: Path) -> Iterator[list[Path]]:
     ]
     pods.apply(kubectl, *volumes)
     yield folders
-    kubectl("delete", "pvc", "--all", "--timeout=60s", check=False)
-    kubectl("delete", "pv", *(each.name for each in folders), "--timeout=60s", check=False)
+    kubectl("delete", "pvc", "--all", "--timeout=180s", check=False)
+    kubectl("delete", "pv", *(each.name for each in folders), "--timeout=180s", check=False)
     kubectl("delete", "secret", "orders-password", "--ignore-not-found")
 
 
@@ -81,7 +81,7 @@ def _applied(composer: Deployment, folder: Path) -> Iterator[None]:
     kubectl("apply", "--server-side", *api)
     try:
         definition = yaml.safe_load((folder / "definition.yaml").read_text())["metadata"]["name"]
-        kubectl("wait", "--for=condition=Established", f"cxrd/{definition}", "--timeout=60s")
+        kubectl("wait", "--for=condition=Established", f"cxrd/{definition}", "--timeout=180s")
         kubectl("apply", "--server-side", f"--filename={folder / 'composites.yaml'}")
         yield
     finally:
@@ -224,11 +224,11 @@ def test_a_database_is_dumped_and_its_dumps_outlive_it(
 
         # Objects go in the background: the composite does not wait for the Pod of its StatefulSet.
         with held(kubectl, "orders-db-0"):
-            kubectl("delete", "db", "orders", "--timeout=60s")
+            kubectl("delete", "db", "orders", "--timeout=180s")
             gone = shown(kubectl, "service,statefulset,cronjob", "--selector=crdkeeper.dev/composite-uid")
             assert gone["items"] == []
             until(lambda: "deletionTimestamp" in shown(kubectl, "pod", "orders-db-0")["metadata"], 120)
-        kubectl("wait", "--for=delete", "pod/orders-db-0", "--timeout=60s")
+        kubectl("wait", "--for=delete", "pod/orders-db-0", "--timeout=180s")
         claims = {each["metadata"]["name"]: each for each in shown(kubectl, "pvc")["items"]}
         assert claims.keys() == {"orders-dumps", "data-orders-db-0"}  # the latter stays with any StatefulSet
         assert "ownerReferences" not in claims["orders-dumps"]["metadata"]
@@ -268,7 +268,7 @@ def test_a_tenant_is_limited_and_goes_with_its_pods(
 
         assert "exceeded quota: tenant" in start("large", "17Gi")
         start("small", "16Mi", finalizers=["example.org/hold"])
-        kubectl("wait", "pod/small", space, "--for=condition=Ready", "--timeout=60s")
+        kubectl("wait", "pod/small", space, "--for=condition=Ready", "--timeout=180s")
         assert "exceeded quota: tenant" in start("large", "16Gi")
 
         # The members' rights go first, then the namespace, which waits for the pod.
@@ -284,7 +284,7 @@ def test_a_tenant_is_limited_and_goes_with_its_pods(
         finally:
             free = json.dumps({"metadata": {"finalizers": None}})
             kubectl("patch", "pod", "small", space, "--type=merge", f"--patch={free}")
-        kubectl("wait", "--for=delete", "tenant/payments", "--timeout=60s")
+        kubectl("wait", "--for=delete", "tenant/payments", "--timeout=180s")
         assert "NotFound" in kubectl("get", "namespace", "tenant-payments", check=False)
 
 

@@ -23,8 +23,8 @@ def stage(composer: Deployment, scripts: HTTPClient, image: Path, tmp_path: Path
     free = '--patch={"metadata":{"finalizers":null}}'
     plane.kubectl("patch", "deployment", "orders", "--type=merge", free, check=False)
     composer.delete_composites()
-    plane.kubectl("delete", "compositions", "--all", "--timeout=30s")
-    plane.kubectl("delete", "vconv", "--all", "--timeout=30s")
+    plane.kubectl("delete", "compositions", "--all", "--timeout=180s")
+    plane.kubectl("delete", "vconv", "--all", "--timeout=180s")
     plane.kubectl("delete", f"--filename={ROOT / composingstory.FILES / 'roles.yaml'}", "--ignore-not-found")
 
 

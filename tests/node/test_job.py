@@ -41,7 +41,7 @@ async def test_a_job_whose_pod_is_deleted_goes_on(
     await admin.patch_migration(migration.name, limits={"maxObjectsPerSecond": FAST})
     await asyncio.to_thread(migration.wait, "Succeeded", timeout=240)
 
-    deployment.kubectl("wait", f"job/{name}", "--for=condition=Complete", "--timeout=60s")
+    deployment.kubectl("wait", f"job/{name}", "--for=condition=Complete", "--timeout=180s")
     assert admin.stored(kind) == {"v2": OBJECTS}
     migration.reload()
     assert migration.spec.managed_by == CLI

@@ -14,6 +14,7 @@ from tests.node.deployment import DEPLOYMENTS, OPERATOR, READY_SECONDS, Deployme
 
 LOST = 1
 SECONDS = 30.0
+"""Before the node is known to be lost."""
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_all_goes_on(deployment: Deployment, scene: Scene, lost: float, group: s
     kind = CustomKind(f"after-{group}")
     scene.apply(kind.to_object())
     api = connect(deployment.plane.kubeconfig)
-    report_of(kind.name, api=api, timeout=SECONDS)
+    report_of(kind.name, api=api, timeout=120)
     api.session.close()
     survivor = deployment.cluster.nodes[1 - LOST].name
     leader = deployment.leader()

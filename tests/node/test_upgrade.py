@@ -92,14 +92,14 @@ def scene(old: Deployment, group: str) -> Iterator[Scene]:
 
 def test_what_was_begun_goes_on(old: Deployment, scene: Scene, api: HTTPClient) -> None:
     migration = StorageMigration.for_(scene.name, api=api, verify="Full", settle_seconds=1)
-    migration.create().wait("Resolved", timeout=60)
+    migration.create().wait("Resolved", timeout=180)
 
     old.apply()
 
     for name in DEPLOYMENTS:
         assert [each.restarts for each in old.pods(name)] == [0, 0]
     conversion = VersionConversion.named(scene.name, api=api).wait("Ready", timeout=120)
-    conversion.wait_until(lambda found: not found.obj["metadata"].get("finalizers"), timeout=60)
+    conversion.wait_until(lambda found: not found.obj["metadata"].get("finalizers"), timeout=180)
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
     scene.allow_rewriting()
     migration.wait("Succeeded", timeout=120, give_up_on=())  # it was stalled until now

@@ -80,7 +80,7 @@ class Replica:
         address = self.found()["status"]["podIP"]
         trusts = verifying(ca_data=self.authority.pem.decode())
         trusts.check_hostname = False
-        return http.client.HTTPSConnection(address, 9443, context=trusts, timeout=60)
+        return http.client.HTTPSConnection(address, 9443, context=trusts, timeout=180)
 
     def probe(self, path: str) -> str:
         """See `probed`."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tests.cluster.composition.authoring import condition
 from tests.cluster.composition.composing import CONFIG_MAPS, FINALIZER, Composing, config_map
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
+from tests.cluster.harness.waiting import TIMEOUT_SECONDS
 
 Json = Any
 COMPOSITE_LABEL: Final = "crdkeeper.dev/composite-uid"
@@ -84,13 +85,13 @@ class Lives:
         for name in self.names:
             await self.composing.patch(self.composing.path(name), wanted)
 
-    async def ready(self, name: str, seconds: float = 60.0) -> None:
+    async def ready(self, name: str, seconds: float = TIMEOUT_SECONDS) -> None:
         """Return once a composite says that all is as it is wanted now."""
         wanted = (await self.composing.author.get(self.composing.path(name)))["spec"]["engine"]
         await self.composing.says(name, "Ready", "True", "Available", seconds=seconds)
         assert await self.composing.data(f"{name}-b") == {"engine": wanted, "of": f"{name}-a"}
 
-    async def all_ready(self, seconds: float = 60.0) -> None:
+    async def all_ready(self, seconds: float = TIMEOUT_SECONDS) -> None:
         """Return once all are."""
         await asyncio.gather(*(self.ready(each, seconds) for each in self.names))
 
@@ -111,7 +112,7 @@ class Lives:
         for name in self.names:
             await self.composing.delete(name)
         for name in self.names:
-            await self.composing.author.gone(self.composing.path(name), seconds=60.0)
+            await self.composing.author.gone(self.composing.path(name))
         assert not await self._objects()
 
     @asynccontextmanager

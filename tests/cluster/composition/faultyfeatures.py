@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from tests.cluster.composition.composing import CONFIG_MAPS, config_map, pinned, replaced
 from tests.cluster.composition.faultycomposing import COMPOSITE_LABEL, Lives
+from tests.cluster.harness.waiting import TIMEOUT_SECONDS
 
 Json = Any
 REQUESTS: Final = {
@@ -70,7 +71,7 @@ class FeatureLives(Lives):
             await self.composing.has(f"{name}-a", zone=zone, version="1")
         await self.all_ready()
 
-    async def ready(self, name: str, seconds: float = 60.0) -> None:
+    async def ready(self, name: str, seconds: float = TIMEOUT_SECONDS) -> None:
         """Return once a composite says that all is as it is wanted now; it stays at its revision."""
         await super().ready(name, seconds)
         engine = (await self.composing.data(f"{name}-b"))["engine"]

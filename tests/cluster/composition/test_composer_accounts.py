@@ -76,7 +76,7 @@ async def ready_without_account(composing: Composing, delegate: Delegate) -> Non
     await delegate.delete()
     await composing.create("orders", engine="Postgres")
     # API servers accept a token for some seconds more.
-    await composing.says("orders", "Synced", "False", "ServiceAccountMissing", seconds=60)
+    await composing.says("orders", "Synced", "False", "ServiceAccountMissing")
 
 
 async def test_an_account_that_is_deleted_and_created_again(composing: Composing, delegate: Delegate) -> None:
@@ -85,7 +85,7 @@ async def test_an_account_that_is_deleted_and_created_again(composing: Composing
         held = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
         assert held is not None
         await delegate.create()
-        await composing.says("orders", "Synced", "True", "ReconcileSuccess", seconds=60)
+        await composing.says("orders", "Synced", "True", "ReconcileSuccess")
         await composing.has("orders-settings", engine="Postgres")
         found = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
         assert found["metadata"]["uid"] == held["metadata"]["uid"]
@@ -134,12 +134,10 @@ async def test_objects_of_an_account_that_is_gone_are_deleted_by_the_composer(
         await ready_without_account(composing, delegate)
         await composing.delete("orders")
         rule = '{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}'
-        await composing.says(
-            "orders", "Synced", "False", "RightMissing", rule, "There is no ServiceAccount", seconds=60
-        )
+        await composing.says("orders", "Synced", "False", "RightMissing", rule, "There is no ServiceAccount")
         assert await composing.data("orders-settings") is not None
         async with rights_on(composing.author, f"composer-{delegate.name}", all_of("", "configmaps")):
-            await composing.author.gone(composing.path("orders"), seconds=90)
+            await composing.author.gone(composing.path("orders"))
             await composing.gone("orders-settings")
 
 
@@ -180,7 +178,7 @@ async def test_composites_in_no_namespace_have_a_fixed_account(
         await author.put(binding, value)
         await composing.has("orders-settings", of="MySQL")
         await author.delete(path)
-        await author.gone(path, seconds=60)
+        await author.gone(path)
         await composing.gone("orders-settings")
         await author.delete(binding)
 
@@ -207,4 +205,4 @@ async def test_a_namespace_is_deleted_with_its_account(
 
         await eventually(is_made)
         await author.delete(namespace)
-        await author.gone(namespace, seconds=90)
+        await author.gone(namespace)

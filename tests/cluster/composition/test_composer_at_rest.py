@@ -121,14 +121,14 @@ async def test_each_change_is_one_write_and_none_follows(
     rules, ways = f"{CONVERSIONS}/{thing.name}", Ways(proxy, way)
 
     async def works() -> None:
-        await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
+        await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current")
 
         async def serves() -> bool:
             found = await author.get(rules)
             current = found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]
             return current and condition(found, "Ready")[0] == "True"
 
-        await eventually(serves, seconds=60)
+        await eventually(serves)
 
     async def state() -> list[Json]:
         composites = (await author.get(f"{thing.objects}?limit=100"))["items"]

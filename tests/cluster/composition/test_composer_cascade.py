@@ -130,5 +130,5 @@ async def test_a_crd_that_nobody_may_delete(author: Author, group: str, deletion
         assert crd["spec"] == before
         assert "deletionTimestamp" not in crd["metadata"]
         assert await author.names(thing) == names
-    await author.gone(thing.path, seconds=60)
+    await author.gone(thing.path)
     await author.gone(thing.crd)

@@ -1,4 +1,4 @@
-"""`crdkeeper compose trace` and `preview`: composites with a ServiceAccount, and other contexts."""
+"""`crdkeeper compose trace` and `preview`: with a ServiceAccount, with other contexts, and without rights."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
+from crdkeeper.cluster.resources.access import Right
+from crdkeeper.operations.rights import DEFINITIONS
 from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map
 from tests.cluster.composition.delegating import WRITE, Delegate, tokens_of
+from tests.cluster.harness import Admin
+from tests.cluster.harness.accounts import limited, rights_to_add, unnamed
 from tests.controlplane.cluster import Cluster
 
 Json = Any
@@ -104,3 +108,38 @@ async def test_the_namespace_is_that_of_the_context(
     assert (done.exit_code, "kube-public/orders" in done.stdout + done.stderr) == (2, True), done
     assert (await elsewhere.run(*preview, "default/orders")).exit_code == 0
     assert (await at_home.run(*preview, "orders")).exit_code == 0
+
+
+@pytest.mark.composes("configmaps")
+async def test_a_preview_names_each_missing_right(
+    admin: Admin, composing: Composing, shells: Callable[[Path], CommandLine], tmp_path: Path
+) -> None:
+    settings = config_map("settings")
+    await composing.compose(settings)
+    await composing.create("orders")
+    await composing.ready("orders")
+    of, which = composing.definition, composing.designer.name("main")
+    to_get, to_list = Right("get", of.group, of.plural), Right("list", of.group, of.plural)
+    begin = [
+        Right("get", *DEFINITIONS, name=of.name),
+        Right("get", "crdkeeper.dev", "compositeresourcedefinitions", name=of.name),
+        Right("get", "crdkeeper.dev", "compositions", name=which),
+        Right("list", "crdkeeper.dev", "compositionrevisions"),
+    ]
+    rights = [*begin, to_get, to_list, *(Right(each, "", "configmaps") for each in WRITE)]
+    (tmp_path / "composition.json").write_text(json.dumps(composing.designer.document("main", settings)))
+    every = ("compose", "preview", "-f", str(tmp_path / "composition.json"))
+    one = (*every, "--composite", "default/orders")
+    without = {**dict.fromkeys(begin, (every, one)), to_get: (one,), to_list: (every,)}
+    async with limited(admin, f"preview-{of.group.partition('.')[0]}") as account:
+        shell = shells(account.kubeconfig)
+        for missing, commands in without.items():
+            await account.grant(rights, but=[missing])
+            for command in commands:
+                done = await shell.run(*command)
+                assert done.exit_code == 2, (missing, done)
+                assert rights_to_add(done.stderr) == unnamed([missing]), command
+        await account.grant(rights)
+        for command in (every, one):
+            done = await shell.run(*command)
+            assert (done.exit_code, done.stderr) == (0, ""), done

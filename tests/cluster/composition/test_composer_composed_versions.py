@@ -74,11 +74,10 @@ async def test_a_version_by_which_composites_are_composed_stays(
         f"(Composition {old}: 1 composite by {old}-1). ",
         ALLOW,
         judged="Failed",
-        seconds=60,
     )
     assert (await author.get(thing.crd))["spec"] == live["spec"]
     await composing.create("stays", crdkeeper={"compositionRef": {"name": new}})
-    await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current", seconds=60)
+    await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current")
     await author.gone(f"{thing.objects}/stays")
     thing.objects = thing.objects.replace("/v1/", "/v2/")
     for name in ("follows", "stays"):
@@ -112,9 +111,9 @@ async def test_the_life_of_composites_that_are_composed(
     proposed = yaml.safe_load(message.partition("such as ")[2].partition(" Or set ")[0])
     async with opted_in(author, thing, "reader", "rewriter", "converter"):
         await author.put(f"{OURS}/versionconversions/{thing.name}", proposed)
-        await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current", seconds=60)
+        await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current")
         await author.apply(thing, versions=unlike("v2"), **chosen)
-        await observer.sees(thing, "StorageCurrent", "False", "Migrating", judged="Current", seconds=60)
+        await observer.sees(thing, "StorageCurrent", "False", "Migrating", judged="Current")
         (migration,) = [
             each
             for each in (await author.get(f"{OURS}/storagemigrations"))["items"]
@@ -122,7 +121,7 @@ async def test_the_life_of_composites_that_are_composed(
         ]
         path = f"{OURS}/storagemigrations/{migration['metadata']['name']}"
         await author.client.request("PATCH", path, {"spec": QUICK}, content_type=MERGE_PATCH)
-        await observer.sees(thing, "StorageCurrent", "True", "Current", judged="Current", seconds=60)
+        await observer.sees(thing, "StorageCurrent", "True", "Current", judged="Current")
 
         # One that came when all were migrated, at the new version; its Composition is for the old one.
         composite: Json = {
@@ -140,9 +139,9 @@ async def test_the_life_of_composites_that_are_composed(
         await author.apply(thing, versions=unlike("v2", deprecated=True), **chosen)
         await author.ready(thing)
         await author.apply(thing, versions=unlike("v2", deprecated=True, served=False), **chosen)
-        await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current", seconds=60)
+        await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current")
         await author.apply(thing, versions=unlike("v2")[1:], **chosen)
-        await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current", seconds=60)
+        await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current")
         left = [each["name"] for each in (await author.get(thing.crd))["spec"]["versions"]]
         assert left == ["v2"]
 

@@ -22,7 +22,7 @@ MET = list(FAULTS) if LONG else ["429", "lost", "cut"]
 DELETE = "DELETE", r"/configmaps/{name}-b([?]|$)"
 HUNG = "pin", "recreate", "delete", "release"
 GONE = "delete.hung", "release.hung"
-SECONDS = 400.0 if LONG else 60.0
+SECONDS = 400.0 if LONG else 120.0
 """A request that hangs is given up after 40 seconds, and the composite rests for three times as long."""
 
 

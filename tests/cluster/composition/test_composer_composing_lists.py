@@ -98,7 +98,7 @@ async def test_composites_of_an_account_share_lists_of_their_namespace(
         async def gone() -> bool:
             return not await composing.author.names(composing.definition)
 
-        await eventually(gone, seconds=60.0)
+        await eventually(gone)
         assert await composing.data(f"{NAMES[0]}-a") is None
     await delegate.clean_up()
 

@@ -145,7 +145,7 @@ class Users:
         """Return once each composite is as its revision says, and what was deleted is gone."""
         await self.zone("east")
         for each in sorted(self.deleted):
-            await self._author.gone(self._composing.path(each), seconds=60)
+            await self._author.gone(self._composing.path(each))
         found: list[Json] = []
 
         async def current() -> bool:
@@ -168,7 +168,7 @@ class Users:
                 and used(found) == wanted
             )
 
-        return await self._composing.until(name, holds, seconds=60)
+        return await self._composing.until(name, holds)
 
 
 async def objects_of(author: Author, name: str) -> dict[str, Json]:
@@ -260,7 +260,7 @@ async def at_work(witness: ComposedWitness, objects: int) -> None:
         await eventually(enough, seconds=_WORK_SECONDS)
 
 
-@pytest.mark.timeout(180 + 15 * KILLS)
+@pytest.mark.timeout(300 + 15 * KILLS)
 async def test_kills_at_random_instants(composing: Composing, composer: Operator) -> None:
     seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")

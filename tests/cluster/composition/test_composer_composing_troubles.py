@@ -65,7 +65,7 @@ async def test_what_cannot_be_watched_is_told_and_looked_at_nevertheless(
         await eventually(put_back)
         await composing.says("orders", "Synced", "False", "RightMissing")
         async with rights_on(author, f"seeing-{group}", every):
-            await composing.says("orders", "Synced", "True", "ReconcileSuccess", seconds=60)
+            await composing.says("orders", "Synced", "True", "ReconcileSuccess")
         await composing.delete("orders")
         await author.gone(composing.path("orders"))
 

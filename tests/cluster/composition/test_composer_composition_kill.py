@@ -16,7 +16,7 @@ from tests.controlplane.cluster import Cluster
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "12"))
 
 
-@pytest.mark.timeout(120 + 10 * KILLS)
+@pytest.mark.timeout(300 + 10 * KILLS)
 async def test_kills_at_random_instants(
     plane: Cluster, composer: Operator, start_operator: Callable[..., Operator], group: str
 ) -> None:

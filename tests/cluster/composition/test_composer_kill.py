@@ -142,10 +142,10 @@ class Users:
                 for name in each.kept:
                     await author.delete(f"{definition.objects}/{name}")
                 each.kept = set()
-            await author.gone(definition.path, seconds=60)
+            await author.gone(definition.path)
             await self._is_gone(each)
         elif each.exists:
-            found = await author.ready(definition, seconds=60)
+            found = await author.ready(definition)
             assert FINALIZER in found["metadata"]["finalizers"]
 
             async def applied() -> bool:
@@ -160,7 +160,7 @@ class Users:
             assert each.kept <= set(await author.names(definition)), f"{definition.name} lost composites"
 
 
-@pytest.mark.timeout(120 + 10 * KILLS)
+@pytest.mark.timeout(300 + 10 * KILLS)
 async def test_kills_at_random_instants(
     plane: Cluster, composer: Operator, start_operator: Callable[..., Operator], group: str
 ) -> None:

@@ -116,7 +116,7 @@ async def hasten(author: Author, thing: Definition) -> None:
     async def made() -> list[str]:
         return await migrations(author, thing)
 
-    (path,) = await eventually(made, seconds=60)
+    (path,) = await eventually(made)
     await author.client.request("PATCH", path, {"spec": QUICK}, content_type=MERGE_PATCH)
 
 
@@ -127,7 +127,7 @@ async def stored(author: Author, thing: Definition) -> None:
         found = await author.get(thing.path)
         return condition(found, "StorageCurrent")[:2] == ("True", "Current")
 
-    await eventually(look, seconds=60)
+    await eventually(look)
 
 
 def conversion(thing: Definition) -> Json:
@@ -167,7 +167,7 @@ async def move_to_v2(author: Author, users: Users, killed: Killed) -> None:
     await author.put(f"{OURS}/versionconversions/{thing.name}", conversion(thing))
     await apply("v1", "v2", stored="v1")
     await killed.meanwhile("add", "v1", "v2")
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
     await users.write("v2")
     await users.read("v2")
 
@@ -176,20 +176,20 @@ async def move_to_v2(author: Author, users: Users, killed: Killed) -> None:
     # Whoever writes at v1 from now on would have to migrate once more.
     await killed.meanwhile("move", "v2")
     await hastened
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
     await stored(author, thing)
 
     for step, old in (("deprecate", {}), ("unserve", {"served": False})):
         await apply("v1", "v2", stored="v2", deprecated=True, **old)
         await killed.meanwhile(step, "v2")
-        await author.ready(thing, seconds=60)
+        await author.ready(thing)
     await apply("v2", stored="v2")
     await killed.meanwhile("drop", "v2")
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
     await stored(author, thing)
 
 
-@pytest.mark.timeout(180 + 10 * KILLS)
+@pytest.mark.timeout(300 + 10 * KILLS)
 async def test_versions_that_come_and_go_under_a_composer_that_is_killed(
     plane: Cluster, composer: Operator, keeper: Operator, start_operator: Callable[..., Operator], group: str
 ) -> None:

@@ -40,11 +40,10 @@ async def test_a_crd_that_etcd_does_not_take(author: Author, observer: Observer,
         "etcd takes 1,536 KiB for both by default.",
         "Shorten the schemas of the definition",
         judged="Failed",
-        seconds=60,
     )
     await observer.sees(thing, "Established", "False", "NoCRD", judged="Failed")
     await author.apply(thing, versions=described(1 << 10, 16))
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
 
     # A change that makes a CRD too large leaves it as it is.
     before = await author.get(thing.crd)
@@ -59,7 +58,7 @@ async def test_a_crd_that_etcd_does_not_take(author: Author, observer: Observer,
         return answer.code == 200
 
     await eventually(replaced)
-    await observer.sees(thing, "Accepted", "False", "TooLarge", judged="Failed", seconds=60)
+    await observer.sees(thing, "Accepted", "False", "TooLarge", judged="Failed")
     await observer.sees(thing, "Established", "True", "WatchingCompositeResource", judged="Failed")
     assert (await author.get(thing.crd))["spec"] == before["spec"]
     await author.delete(thing.path)

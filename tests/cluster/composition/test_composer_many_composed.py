@@ -26,7 +26,7 @@ COMPOSITES = int(os.environ.get("CRDKEEPER_DELETED_COMPOSITES", "100"))
 KILLS: Final = 3
 """In each step."""
 BEFORE: Final = {"kept": ("first",), "last": ("first", "kept")}
-SECONDS = 60.0 + COMPOSITES / 4
+SECONDS = 120.0 + COMPOSITES / 4
 ADOPT: Final = {"annotations": {"crdkeeper.dev/adopt": "true"}}
 
 

@@ -49,7 +49,7 @@ async def test_many_composites(
     orphaned = (await author.get(thing.crd))["metadata"]["uid"]
     await author.apply(thing, deletion="Orphan")
     kill()
-    await author.gone(thing.path, seconds=60)
+    await author.gone(thing.path)
     print(f"Orphan took {time.monotonic() - began:.1f} s with a kill")
     left = await author.get(thing.crd)
     assert left["metadata"]["uid"] == orphaned and OWNER not in (left["metadata"].get("annotations") or {})
@@ -77,7 +77,7 @@ async def test_many_composites(
         else:
             await author.delete(thing.path)
         try:
-            await eventually(partial(is_met, others), seconds=60)
+            await eventually(partial(is_met, others))
             assert await author.names(thing)
             most = max(most, peak_memory(proxied.pid))
             proxied.kill()
@@ -87,7 +87,7 @@ async def test_many_composites(
             others.held.set()
     proxied.start()
     await author.gone(thing.path, seconds=120)
-    await author.gone(thing.crd, seconds=60)
+    await author.gone(thing.crd)
     most = max(most, peak_memory(proxied.pid))
     print(f"Cascade of {COMPOSITES} took {time.monotonic() - began:.1f} s, {KILLS} kills; {most >> 20} MiB")
     assert "Traceback" not in proxied.log_since(log)

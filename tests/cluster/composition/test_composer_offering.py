@@ -149,5 +149,5 @@ async def test_a_right_that_goes_after_the_composition_is_said(
         rule = "resources: [things, things/status], verbs: [get, list, watch, patch]"
         await observer.sees(thing, "Offered", "False", "RightMissing", rule, judged="Current")
         async with rights_on(author, f"more-{group}", all_of(group)):
-            await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60.0)
+            await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current")
             await composing.clean_up()

@@ -46,16 +46,16 @@ async def test_the_definition_says_so_until_the_rule_is_granted(
     status = {"apiGroups": [group], "resources": ["things/status"], "verbs": ["patch"]}
     async with rights_on(author, f"part-{group}", part):
         said = f"the composites (patch things.{group}/status)."
-        await observer.sees(thing, "Offered", "False", "RightMissing", said, judged="Current", seconds=60)
+        await observer.sees(thing, "Offered", "False", "RightMissing", said, judged="Current")
         async with rights_on(author, f"rest-{group}", status, all_of("", "configmaps")):
-            await observer.sees(thing, "Offered", "True", "OnlyOne", judged="Current", seconds=60)
+            await observer.sees(thing, "Offered", "True", "OnlyOne", judged="Current")
             await composing.create("orders")
             await composing.ready("orders")
         # A right that goes is noticed by the composites that need it.
         await composing.create("orders", zone="b")
-        await observer.sees(thing, "Offered", "False", "RightMissing", said, judged="Current", seconds=60)
+        await observer.sees(thing, "Offered", "False", "RightMissing", said, judged="Current")
         async with rights_on(author, f"rest-{group}", status, all_of("", "configmaps")):
-            await observer.sees(thing, "Offered", "True", "OnlyOne", judged="Current", seconds=60)
+            await observer.sees(thing, "Offered", "True", "OnlyOne", judged="Current")
             await composing.clean_up()
 
 
@@ -82,9 +82,7 @@ async def test_without_any_right_the_rule_is_all_that_is_needed(
             "metadata": {"name": f"composer-{group}", "labels": role["metadata"]["labels"]},
         },
     )
-    await observer.sees(
-        thing, "Established", "True", "WatchingCompositeResource", judged="Current", seconds=60
-    )
+    await observer.sees(thing, "Established", "True", "WatchingCompositeResource", judged="Current")
     await observer.sees(thing, "Offered", "False", "RightMissing", large, judged="Current")
     await composing.clean_up()
 
@@ -103,7 +101,7 @@ async def test_it_costs_one_review_in_a_while(author: Author, proxy: FaultProxy,
         return len(reviews) >= 12
 
     # Twice, of three rights each: for the composites, and for the condition of the definition.
-    await eventually(reviewed, seconds=60)
+    await eventually(reviewed)
     one = re.compile(rf"/apis/{re.escape(group)}/v1/namespaces/default/things/a-\d+$")
     read = [each for each in proxy.requests[start:] if each.method == "GET" and one.search(each.path)]
     assert len(read) < NUMBER

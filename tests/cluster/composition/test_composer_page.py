@@ -74,9 +74,11 @@ async def printed(command: str, shown: list[str], cluster: Cluster, folder: Path
     Only what reads is run again: the conditions of a definition come one by one.
     """
     last: list[str] = []
+    # By itself, kubectl waits for half a minute: not always enough on a busy machine.
+    typed = command.replace("kubectl wait ", "kubectl wait --timeout=120s ")
 
     async def look() -> bool:
-        done = await asyncio.to_thread(run, command, cluster, folder)
+        done = await asyncio.to_thread(run, typed, cluster, folder)
         assert done.returncode == 0, (command, done.stdout)
         last[:] = done.stdout.splitlines()
         same = not shown or without_age(last) == without_age(shown)

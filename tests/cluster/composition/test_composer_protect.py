@@ -83,7 +83,7 @@ async def play(author: Author, one: Round, dice: random.Random) -> None:
     await author.gone(one.thing.crd)
 
 
-@pytest.mark.timeout(120 + 10 * ROUNDS)
+@pytest.mark.timeout(300 + 10 * ROUNDS)
 async def test_no_composite_is_lost_at_any_instant(author: Author, group: str) -> None:
     seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
     dice = random.Random(seed)

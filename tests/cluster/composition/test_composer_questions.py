@@ -70,7 +70,7 @@ async def test_a_namespace_in_deletion_is_not_fought(composing: Composing, group
     await eventually(told)
     await composing.patch(f"{maps}/orders-a", {"metadata": {"finalizers": None}})
     await author.gone(of_composite)
-    await author.gone(path, seconds=60)
+    await author.gone(path)
 
 
 async def test_a_deletion_in_the_foreground_leaves_nothing(composing: Composing) -> None:

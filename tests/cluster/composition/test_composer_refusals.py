@@ -47,7 +47,7 @@ def crd_of_other(group: str, name: str, **names: object) -> Json:
 
 async def works(observer: Observer, thing: Definition) -> None:
     """Waits until the definition is as it should be."""
-    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
+    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current")
 
 
 async def test_an_invalid_definition(author: Author, observer: Observer, group: str) -> None:

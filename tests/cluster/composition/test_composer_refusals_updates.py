@@ -28,7 +28,7 @@ async def thing(author: Author, group: str) -> Definition:
 
 async def works(observer: Observer, thing: Definition) -> None:
     """Waits until the definition is as it should be."""
-    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
+    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current")
 
 
 def of(spec: Json) -> list[Json]:
@@ -134,9 +134,7 @@ async def test_composites_that_the_composer_may_not_list(
     rule = f"{{apiGroups: [{group}], resources: [{thing.plural}], verbs: [list, watch]}}"
     missing = "Create a ClusterRole that has the label rbac.crdkeeper.dev/aggregate-to-composer"
     await author.apply(thing, "size")
-    await observer.sees(
-        thing, "Established", "False", "RightMissing", missing, rule, judged="Failed", seconds=60
-    )
+    await observer.sees(thing, "Established", "False", "RightMissing", missing, rule, judged="Failed")
     before = await author.get(thing.crd)
     await author.apply(thing, versions=of(with_default()))
     await observer.sees(

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("keeper")
 
 async def works(observer: Observer, thing: Definition) -> None:
     """Waits until the definition is as it should be."""
-    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
+    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current")
 
 
 async def test_a_version_that_nothing_converts_yet(author: Author, observer: Observer, group: str) -> None:
@@ -121,9 +121,7 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
         broken = [*moved("v2"), version("v3", {"type": "array"}, referenceable=False)]
         await author.apply(thing, versions=broken)
         await observer.sees(thing, "Accepted", "False", "Invalid", judged="Failed")
-    await observer.sees(
-        thing, "StorageCurrent", "False", "MigrationPending", stored, judged="Failed", seconds=60
-    )
+    await observer.sees(thing, "StorageCurrent", "False", "MigrationPending", stored, judged="Failed")
     await author.apply(thing, versions=moved("v2"))
     await observer.sees(
         thing,
@@ -133,7 +131,6 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
         stored,
         "Forbidden",
         judged="Current",
-        seconds=60,
     )
     (migration,) = [
         each for each in (await author.get(MIGRATIONS))["items"] if each["spec"]["resource"]["group"] == group
@@ -148,7 +145,6 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
             stored,
             f"StorageMigration {migration['metadata']['name']} moves them to v2",
             judged="Current",
-            seconds=60,
         )
         # One that somebody refuses to write, and that nobody tries again.
         path = f"{MIGRATIONS}/{migration['metadata']['name']}"
@@ -163,7 +159,6 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
                 f"{stored}; StorageMigration {migration['metadata']['name']}: RetriesExhausted: ",
                 "It has ended: delete it, and another one is created.",
                 judged="Current",
-                seconds=60,
             )
         await author.delete(path)
 

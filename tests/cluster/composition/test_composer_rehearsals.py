@@ -24,7 +24,7 @@ def author(proxied_author: Author) -> Author:
 
 async def works(observer: Observer, thing: Definition) -> None:
     """Waits until the definition is as it should be."""
-    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
+    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current")
 
 
 async def test_a_definition_that_the_composer_has_not_seen(
@@ -87,13 +87,10 @@ async def test_an_update_while_it_is_tried(
         " UTC failed: a fault of the test. The next one begins after ",
         "Or set spec.breakingChanges to Allow.",
         judged="InProgress",
-        seconds=60,
     )
     assert await author.get(thing.crd) == before
     proxy.faults.clear()
-    await observer.sees(
-        thing, "Accepted", "False", "BreakingChanges", "(default/a)", judged="Failed", seconds=60
-    )
+    await observer.sees(thing, "Accepted", "False", "BreakingChanges", "(default/a)", judged="Failed")
     await author.delete(f"{thing.objects}/a")
     await works(observer, thing)
 

@@ -54,7 +54,7 @@ async def test_a_missing_right_to_its_own_kinds(
         await observer.sees(thing, "Accepted", "False", "RightMissing", said, rule, judged="Failed")
         # A VersionConversion may be there, so that nothing is applied without it.
         assert await author.get(thing.crd) is None
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
 
 
 async def test_compositions_that_may_not_be_listed_any_more(
@@ -75,7 +75,7 @@ async def test_compositions_that_may_not_be_listed_any_more(
         assert proxy.end_watches(r"/compositions\?") >= 2
         said = "compositions.crdkeeper.dev is forbidden"
         await observer.sees(thing, "Offered", "Unknown", "CompositionsUnknown", said, rule, judged="Current")
-    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60)
+    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current")
 
 
 async def test_revisions_that_may_not_be_listed_any_more(
@@ -95,7 +95,7 @@ async def test_revisions_that_may_not_be_listed_any_more(
         assert proxy.end_watches(r"/compositionrevisions\?") >= 2
         said = "compositionrevisions.crdkeeper.dev is forbidden"
         await observer.sees(thing, "Offered", "Unknown", "CompositionsUnknown", said, rule, judged="Current")
-    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60)
+    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current")
 
 
 async def test_a_cascade_that_may_not_delete_composites(
@@ -123,7 +123,7 @@ async def test_a_cascade_that_may_not_delete_composites(
     )
     assert await author.names(thing) == ["a"]
     await author.client.request("PATCH", role, {"rules": given}, content_type=MERGE_PATCH)
-    await author.gone(thing.path, seconds=60)
+    await author.gone(thing.path)
 
 
 async def test_rights_on_composites_that_are_taken_away_at_rest(
@@ -157,9 +157,7 @@ async def test_rights_on_composites_that_are_taken_away_at_rest(
     await author.make_composites(thing, ["b"])
     assert await author.get(thing.crd) == before
     await author.client.request("PATCH", role, {"rules": given}, content_type=MERGE_PATCH)
-    await observer.sees(
-        thing, "Established", "True", "WatchingCompositeResource", judged="Current", seconds=60
-    )
+    await observer.sees(thing, "Established", "True", "WatchingCompositeResource", judged="Current")
 
     async def counted() -> bool:
         return bool((await author.get(thing.path))["status"]["composites"] == 2)

@@ -52,7 +52,7 @@ async def test_what_lasts_is_said_and_gets_over(
     await author.ready(other)
     await observer.sees(thing, type_, status, reason, "a fault of the test", judged="InProgress")
     proxy.faults.clear()
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
 
 
 async def test_compositions_that_cannot_be_listed(
@@ -67,7 +67,7 @@ async def test_compositions_that_cannot_be_listed(
     said = "The composer cannot list Compositions or CompositionRevisions."
     await observer.sees(thing, "Offered", "Unknown", "CompositionsUnknown", said, judged="Current")
     proxy.faults.clear()
-    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60)
+    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current")
 
 
 @pytest.mark.parametrize("policy", ["Cascade", "Protect"])
@@ -240,7 +240,7 @@ async def test_who_refuses_a_crd_or_its_composites_is_quoted(author: Author, gro
         await eventually(in_force)
         await author.apply(thing)
         await author.says(thing, "Ready", "cannot apply the CRD", said)
-    await author.ready(thing, seconds=60)
+    await author.ready(thing)
     await author.make_composites(thing, ["a", "b"])
     async with guard(author, group, how, "DELETE") as said:
 
@@ -251,10 +251,10 @@ async def test_who_refuses_a_crd_or_its_composites_is_quoted(author: Author, gro
         await eventually(deletion_in_force)
         await author.apply(thing, deletion="Cascade")
         await author.delete(thing.path)
-        await author.says(thing, "Established", "default/a: ", said, seconds=60)
+        await author.says(thing, "Established", "default/a: ", said)
         await author.gone(f"{thing.objects}/b")
         assert await author.names(thing) == ["a"]
-    await author.gone(thing.path, seconds=60)
+    await author.gone(thing.path)
 
 
 def _crd(definition: Definition) -> bytes:
@@ -300,6 +300,6 @@ async def test_a_missing_right_to_crds_is_said_with_the_rule(
             going = ("Established", "False", "TerminatingCompositeResource")
             await observer.sees(thing, *going, *said, judged="Terminating")
     if step == "create":
-        await author.ready(thing, seconds=60)
+        await author.ready(thing)
     else:
-        await author.gone(thing.path, seconds=60)
+        await author.gone(thing.path)

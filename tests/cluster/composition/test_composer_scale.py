@@ -106,21 +106,21 @@ async def test_many_definitions_at_once(author: Author, composer: Operator, grou
             await author.ready(each, seconds=120)
         for each in unwanted:
             await author.gone(each.path, seconds=120)
-            await author.gone(each.crd, seconds=60)
+            await author.gone(each.crd)
         print(f"all as wanted after {time.monotonic() - began:.1f} s")
         for each in changed:
 
             async def applied(each: Definition = each) -> bool:
                 return await author.fields(each) == ["more"]
 
-            await eventually(applied, seconds=60)
+            await eventually(applied)
         assert all([await author.get(each.crd) for each in new])
 
         began = time.monotonic()
         await each_of([*new, *changed, broken], lambda each: author.delete(each.path))
         for each in [*new, *changed, broken]:
             await author.gone(each.path, seconds=120)
-            await author.gone(each.crd, seconds=60)
+            await author.gone(each.crd)
         print(f"deleted after {time.monotonic() - began:.1f} s")
     assert composer.pid == pid
     check(found, composer)
@@ -263,7 +263,7 @@ async def test_two_thousand_fields(author: Author, composer: Operator, group: st
 
         began = time.monotonic()
         await author.delete(thing.path)
-        await author.gone(thing.path, seconds=60)
-        await author.gone(thing.crd, seconds=60)
+        await author.gone(thing.path)
+        await author.gone(thing.crd)
         print(f"deleted after {time.monotonic() - began:.1f} s")
     check(found, composer)

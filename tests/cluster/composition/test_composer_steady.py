@@ -36,7 +36,7 @@ async def _is_overwritten(author: Author, group: str) -> None:
 
     task = asyncio.create_task(rival())
     try:
-        await author.ready(thing, "False", "Overwritten", seconds=60)
+        await author.ready(thing, "False", "Overwritten")
         said = set[tuple[str, str]]()
         for _ in range(int(4 * STEADY_SECONDS)):
             said.add(condition(await author.get(thing.path), "Ready")[:2])

@@ -146,7 +146,7 @@ async def test_a_crd_deleted_while_no_watch_hears_of_it_is_made_again(
     async def made_again() -> bool:
         return await author.get(thing.crd) is not None
 
-    await eventually(made_again, seconds=60, otherwise=lambda: "the CRD was not made again")
+    await eventually(made_again, otherwise=lambda: "the CRD was not made again")
     await author.ready(thing)
 
 

@@ -7,7 +7,7 @@ is applied as it is.
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,17 @@ from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
 from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError, Client
-from tests.cluster.composition.composerscene import CRDS, LABEL, PATH, conditions, delete, gone, has, ready
+from tests.cluster.composition.composerscene import (
+    CRDS,
+    LABEL,
+    PATH,
+    clean_up,
+    conditions,
+    delete,
+    gone,
+    has,
+    ready,
+)
 from tests.cluster.harness import Operator, eventually
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.importing.crossplanes import A_FIELD_MORE, EXAMPLES
@@ -68,6 +78,13 @@ def rights_on_stores(composer: Operator, plane: Cluster) -> Iterator[None]:
         time.sleep(0.1)
     yield
     plane.kubectl("delete", "--filename=-", input=role)
+
+
+@pytest.fixture
+async def client(client: Client) -> AsyncIterator[Client]:
+    """An admin; a test that failed leaves nothing of the API that all tests have in common."""
+    yield client
+    await clean_up(client, NAME)
 
 
 def imported(folder: Path, example: Json) -> Result:

@@ -21,7 +21,7 @@ USERS = [65532, 1000680000]
 def launched(user: int, *command: str) -> subprocess.CompletedProcess[str]:
     """A command's output for a user that does not exist, without any environment."""
     arguments = [sys.executable, "-I", "-S", str(LAUNCH), "--user", str(user), "--", *command]
-    return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture(autouse=True, params=USERS)

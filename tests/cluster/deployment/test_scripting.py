@@ -16,7 +16,7 @@ from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outda
 from tests.cluster.harness.admin import MIGRATIONS
 from tests.cluster.harness.admission import deny_updates
 
-SECONDS = 60.0
+SECONDS = 120.0
 NAMESPACE = "default"
 ACCOUNT = "script"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

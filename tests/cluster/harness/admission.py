@@ -142,9 +142,9 @@ async def denied(
 
 
 async def allow_updates(admin: Admin, kind: CustomKind, *, example: str) -> None:
-    """Removes that policy and returns when it no longer has an effect."""
+    """Removes that policy and returns when it no longer has an effect, such as that the example exists."""
     await admin.delete(f"{BINDINGS}/deny-{kind.group}")
-    await _until(admin, kind.path(example), lambda answer: answer.code < 400)
+    await _until(admin, kind.path(example), lambda answer: answer.code < 400 or answer.code == 404)
 
 
 async def add_webhook(

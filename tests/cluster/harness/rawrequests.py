@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from tests.controlplane.kubectl import Kubectl
 
-_TIMEOUT_SECONDS = 60.0
+_TIMEOUT_SECONDS = 120.0
 MERGE_PATCH = "application/merge-patch+json"
 
 
