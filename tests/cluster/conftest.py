@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.cli.commandline import CommandLine
-from tests.cluster.harness import Admin, Operator, install
+from tests.cluster.harness import Admin, Operator, install, preloaded
 from tests.cluster.harness.admin import QUICK
 from tests.cluster.harness.guarded import guarded
 from tests.controlplane.cluster import Cluster
@@ -26,6 +26,13 @@ UNSETTLED = {**QUICK, "settleSeconds": 0}
 
 # Kopf logs an error when the API server returns 429, as it does while it sets up a kind's storage.
 ERROR = re.compile(r"\[(ERROR|CRITICAL) *\](?! Request attempt #1/\d+ failed; will retry: )|^Traceback ")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def preloading() -> Iterator[None]:
+    """Processes of crdkeeper are forks of one that has imported it."""
+    with preloaded.preloading():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,26 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO, Protocol
 
 from tests.controlplane.pids import ProcessId
 
 LAUNCH = Path(__file__).with_name("launch.py")
 GRACE = 5.0
 READY_TIMEOUT = 120.0
+
+
+class Running(Protocol):
+    """What is used of subprocess.Popen."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
 
 
 class ProcessFailed(RuntimeError):
@@ -25,7 +39,7 @@ class Process:
     Unless detached, it ends with the thread that started it, however that ends: start it from a thread that
     lives long enough (in pytest, the main thread). With a `user` it has that user id, which need not exist,
     and no environment. With a `machine`, the process id of one (tests/node), it runs in there, and can be
-    ended but not paused.
+    ended but not paused. With `spawn`, that starts it, with its output in the file that it is given.
     """
 
     def __init__(
@@ -42,6 +56,7 @@ class Process:
         cgroup: Path | None = None,
         machine: int | None = None,
         detached: bool = False,
+        spawn: Callable[[IO[bytes]], Running] | None = None,
     ) -> None:
         self.name = name
         self.command = [str(program), *arguments, *(f"--{flag}={value}" for flag, value in flags.items())]
@@ -53,7 +68,8 @@ class Process:
         self._cgroup = cgroup
         self._machine = machine
         self._detached = detached
-        self._process: subprocess.Popen[bytes] | None = None
+        self._spawn = spawn or self._launch
+        self._process: Running | None = None
 
     @property
     def pid(self) -> int:
@@ -77,13 +93,7 @@ class Process:
         for directory in (self.log.parent, self._pid_file.parent):
             directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._launch_command(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for the tests, which end the programs in order
-            )
+            self._process = self._spawn(log)
         ProcessId.of(self._process.pid).write(self._pid_file)
 
     def wait_ready(self, timeout: float = READY_TIMEOUT) -> None:
@@ -139,6 +149,15 @@ class Process:
         self.start()
         self.wait_ready()
 
+    def _launch(self, log: IO[bytes]) -> Running:
+        return subprocess.Popen(
+            self._launch_command(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C is for the tests, which end the programs in order
+        )
+
     def _launch_command(self) -> list[str]:
         command = [sys.executable, "-I", "-S", str(LAUNCH)]
         if self._hostname:
@@ -153,7 +172,7 @@ class Process:
             command += ["--parent", str(os.getpid())]
         return [*command, "--", *self.command]
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Running:
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
         return self._process

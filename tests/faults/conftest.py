@@ -9,6 +9,7 @@ from tests.cluster.conftest import (
     installed,
     module_operator,
     operator,
+    preloading,
     pytest_runtest_makereport,
     start_operator,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "installed",
     "module_operator",
     "operator",
+    "preloading",
     "pytest_runtest_makereport",
     "start_operator",
 ]

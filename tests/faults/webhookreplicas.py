@@ -4,7 +4,6 @@ import asyncio
 import base64
 import itertools
 import json
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -16,9 +15,9 @@ import yaml
 
 from crdkeeper.cluster.transport.client import ApiError, Client
 from tests.cluster.conversion.rules import RULES, crontab_definition, rules_of
+from tests.cluster.harness.preloaded import crdkeeper
 from tests.controlplane.ports import Ports
 from tests.controlplane.probe import answers
-from tests.controlplane.processes import Process
 from tests.faults.balancer import Backend
 from tests.unit.webhook.processes.replica import children_in
 
@@ -70,9 +69,8 @@ class Replica:
         self._held = False
         self.volume = Volume(directory / f"tls-{name}")
         self.backend = Backend(self._ports.take(), self._ports.take())
-        self.process = Process(
+        self.process = crdkeeper(
             f"webhook-{name}",
-            Path(sys.executable),
             {
                 **source,
                 "tls-cert-file": str(self.volume.file("tls.crt")),
@@ -81,7 +79,7 @@ class Replica:
                 "probe-port": str(self.backend.probe_port),
                 "drain-seconds": str(drain_seconds),
             },
-            arguments=("-m", "crdkeeper", "webhook"),
+            arguments=("webhook",),
             directory=directory,
             ready=partial(answers, self.backend.probe_port, "/readyz"),
         )

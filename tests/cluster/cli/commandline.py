@@ -4,17 +4,22 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import RawIOBase
 from pathlib import Path
+from typing import IO
 
-from tests.cluster.harness import eventually
+from tests.cluster.harness import eventually, preloaded
+from tests.controlplane.processes import Running
 
 TIMEOUT_SECONDS = 120.0
 """Only to end a test that hangs."""
+
+
+Starter = Callable[[IO[bytes], IO[bytes] | int], Running]
+"""Starts a program, with these for its output and its errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +34,10 @@ class Done:
 class Command:
     """One process with its output in files."""
 
-    def __init__(
-        self, command: list[str], environment: Mapping[str, str], output: Path, *, terminal: int | None = None
-    ) -> None:
+    def __init__(self, start: Starter, output: Path, *, terminal: int | None = None) -> None:
         self._output = output
         with (output / "stdout").open("wb") as stdout, (output / "stderr").open("wb") as stderr:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr if terminal is None else terminal,
-                env=environment,
-            )
+            self._process = start(stdout, stderr if terminal is None else terminal)
 
     @property
     def stdout(self) -> str:
@@ -69,7 +66,7 @@ class Command:
             return self._process.poll() is not None
 
         await eventually(ended, seconds=seconds, otherwise=lambda: f"it runs on:\n{self.stderr}")
-        return Done(self._process.returncode, self.stdout, self.stderr)
+        return Done(self._process.wait(), self.stdout, self.stderr)
 
     def signal(self, number: signal.Signals) -> None:
         """Sends it a signal: SIGINT is what Ctrl-C does."""
@@ -86,14 +83,13 @@ class OnTerminal(Command):
 
     def __init__(
         self,
-        command: list[str],
-        environment: Mapping[str, str],
+        start: Starter,
         output: Path,
         screen: RawIOBase,
         terminal: int,
     ) -> None:
         try:
-            super().__init__(command, environment, output, terminal=terminal)
+            super().__init__(start, output, terminal=terminal)
         finally:
             os.close(terminal)
         self._shown = bytearray()
@@ -126,17 +122,24 @@ class CommandLine:
 
     def start(self, *args: str) -> Command:
         """Starts `crdkeeper ARGS` without waiting for it."""
-        return self.start_program(sys.executable, "-m", "crdkeeper", *args)
+        return self._begin(Command(self._crdkeeper(args, self._environment()), self._output()))
 
     def start_on_terminal(self, *args: str) -> Command:
         """Starts `crdkeeper ARGS` with stderr on its own terminal, without waiting for it."""
         ours, theirs = pty.openpty()
         environment = {**self._environment(), "TERM": "xterm", "COLUMNS": "160"}
-        command = [sys.executable, "-m", "crdkeeper", *args]
-        self._commands.append(
-            OnTerminal(command, environment, self._output(), os.fdopen(ours, "rb", 0), theirs)
+        start = self._crdkeeper(args, environment)
+        return self._begin(OnTerminal(start, self._output(), os.fdopen(ours, "rb", 0), theirs))
+
+    @staticmethod
+    def _crdkeeper(args: Sequence[str], environment: Mapping[str, str]) -> Starter:
+        return lambda stdout, stderr: preloaded.start(
+            args, stdout=stdout, stderr=stderr, environment=environment
         )
-        return self._commands[-1]
+
+    def _begin(self, command: Command) -> Command:
+        self._commands.append(command)
+        return command
 
     def _environment(self, path: str | None = None) -> dict[str, str]:
         # As in a Job's pod: the user's terminal and language have no effect.
@@ -148,8 +151,14 @@ class CommandLine:
 
     def start_program(self, program: str, *args: str, path: str | None = None) -> Command:
         """Starts another program, which may find others in `path`."""
-        self._commands.append(Command([program, *args], self._environment(path), self._output()))
-        return self._commands[-1]
+        environment = self._environment(path)
+
+        def start(stdout: IO[bytes], stderr: IO[bytes] | int) -> Running:
+            return subprocess.Popen(
+                [program, *args], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
+            )
+
+        return self._begin(Command(start, self._output()))
 
     def _output(self) -> Path:
         output = self._directory / f"command-{len(self._commands)}"

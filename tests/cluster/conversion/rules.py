@@ -2,7 +2,6 @@
 
 import base64
 import json
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Any
 
 import yaml
 
+from tests.cluster.harness.preloaded import crdkeeper
 from tests.controlplane import pki
 from tests.controlplane.ports import Ports
 from tests.controlplane.probe import answers
-from tests.controlplane.processes import Process
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 CONTAINER = {"name": STRING, "image": STRING}
@@ -151,9 +150,8 @@ class ConversionWebhook:
         self.ca_file = directory / "ca.crt"
         self.write_rules(RULES)
         self.renew()
-        self.process = Process(
+        self.process = crdkeeper(
             "conversion",
-            Path(sys.executable),
             {
                 "rules": str(self.rules),
                 "tls-cert-file": str(self.certificate),
@@ -163,7 +161,7 @@ class ConversionWebhook:
                 "max-request-bytes": str(max_bytes),
                 "drain-seconds": "0",
             },
-            arguments=("-m", "crdkeeper", "webhook"),
+            arguments=("webhook",),
             directory=directory,
             ready=partial(answers, self.probe_port, "/readyz"),
         )

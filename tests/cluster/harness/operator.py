@@ -1,19 +1,17 @@
 """crdkeeper as users run it: a separate process, with the account from the manifests."""
 
 import http.client
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from itertools import count
-from pathlib import Path
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
+from tests.cluster.harness.preloaded import crdkeeper
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.ports import Ports
-from tests.controlplane.processes import Process
 
 _NUMBERS: Final[Iterator[int]] = count()
 _GRACE = 60.0
@@ -26,6 +24,7 @@ class Operator:
 
     With the identity of a killed replica it takes over the Lease at once; with another one only when the
     Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`; `user` is as in Process.
+    If it is not to be `preloaded`, it has only what it imports itself.
     """
 
     def __init__(
@@ -38,6 +37,7 @@ class Operator:
         user: int | None = None,
         account: str = SERVICE_ACCOUNT,
         command: tuple[str, ...] = ("run",),
+        preloaded: bool = True,
     ) -> None:
         self.identity = identity
         self._ports = Ports()
@@ -49,14 +49,14 @@ class Operator:
             "listen": f"127.0.0.1:{self._port}",
             **(flags or {}),
         }
-        self._process = Process(
+        self._process = crdkeeper(
             f"{identity}-{next(_NUMBERS)}",
-            Path(sys.executable),
             command_line,
-            arguments=("-m", "crdkeeper", *command),
+            arguments=command,
             directory=cluster.directory / "operators",
             user=user,
             ready=self.ready,
+            preloaded=preloaded,
         )
         self.log = self._process.log
 

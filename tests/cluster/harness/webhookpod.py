@@ -3,23 +3,22 @@
 import base64
 import http.client
 import json
-import sys
+import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Final
 
 from tests.cluster.harness.installation import NAMESPACE
+from tests.cluster.harness.preloaded import crdkeeper
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.kubectl import KubectlError
 from tests.controlplane.ports import Ports
-from tests.controlplane.processes import Process
 
 SECRET: Final = "crdkeeper-webhook-tls"
 WEBHOOK_ACCOUNT: Final = "crdkeeper-webhook"
 _NUMBERS: Final[Iterator[int]] = count()
-_SYNC_SECONDS: Final = 0.5
+_PAUSE_SECONDS: Final = 0.1
 
 
 class SecretVolume:
@@ -30,6 +29,7 @@ class SecretVolume:
         self._cluster = cluster
         self._secret = secret
         self._ended = threading.Event()
+        self._watch: subprocess.Popen[str] | None = None
         self._thread = threading.Thread(target=self._sync, daemon=True)
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -40,18 +40,31 @@ class SecretVolume:
     def close(self) -> None:
         """Leave the files as they are."""
         self._ended.set()
-        self._thread.join()
+        while self._thread.is_alive():
+            if self._watch is not None:
+                self._watch.kill()
+            self._thread.join(_PAUSE_SECONDS)
 
     def _sync(self) -> None:
-        while not self._ended.wait(_SYNC_SECONDS):
-            try:
-                text = self._cluster.kubectl("get", "secret", self._secret, "-n", NAMESPACE, "-o", "json")
-            except KubectlError:
-                continue
-            for name, value in (json.loads(text).get("data") or {}).items():
-                temporary = self.directory / f".{name}"
-                temporary.write_bytes(base64.b64decode(value))
-                temporary.replace(self.directory / name)
+        command = [
+            *self._cluster.kubectl.command,
+            *("get", "secrets", f"--namespace={NAMESPACE}", f"--field-selector=metadata.name={self._secret}"),
+            *("--watch", '--output=jsonpath={.data}{"\\n"}'),
+        ]
+        # A watch ends with its API server, and now and then.
+        while not self._ended.wait(_PAUSE_SECONDS):
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            ) as self._watch:
+                assert self._watch.stdout is not None
+                for line in self._watch.stdout:
+                    self._write(json.loads(line))
+
+    def _write(self, data: Mapping[str, str]) -> None:
+        for name, value in data.items():
+            temporary = self.directory / f".{name}"
+            temporary.write_bytes(base64.b64decode(value))
+            temporary.replace(self.directory / name)
 
 
 class WebhookPod:
@@ -71,9 +84,8 @@ class WebhookPod:
         self.url = f"https://127.0.0.1:{self.port}"
         self.volume = SecretVolume(cluster, directory / "tls")
         self.volume.start()
-        self.process = Process(
+        self.process = crdkeeper(
             f"webhook-{next(_NUMBERS)}",
-            Path(sys.executable),
             {
                 "kubeconfig": str(cluster.service_account_kubeconfig(NAMESPACE, WEBHOOK_ACCOUNT)),
                 "tls-cert-file": str(self.volume.directory / "tls.crt"),
@@ -83,7 +95,7 @@ class WebhookPod:
                 "drain-seconds": str(drain_seconds),
                 "processes": str(processes),
             },
-            arguments=("-m", "crdkeeper", "webhook"),
+            arguments=("webhook",),
             directory=directory,
             ready=self.ready,
             user=user,

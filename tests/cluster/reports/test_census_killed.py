@@ -75,7 +75,7 @@ async def test_kills_at_random_instants(
     await admin.apply_definition(kind)
     await put_objects(admin, kind, OBJECTS)
     ledger = Ledger(admin, kind, await requests_of(admin, kind, "LIST"))
-    operator = start_operator(admin.cluster, flags={"pages-per-second": str(RATE)})
+    operator = start_operator(admin.cluster, flags={"pages-per-second": str(RATE)}, preloaded=False)
     counted_before = 0
     costs: list[int] = []
     for _ in range(KILLS):
