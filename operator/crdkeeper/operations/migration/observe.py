@@ -7,7 +7,7 @@ from crdkeeper.cluster.resources.apiservers import list_leases
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover
 from crdkeeper.cluster.resources.storageversionmigrations import list_storage_version_migrations
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration.observation import IN_TREE, OUT_OF_TREE, Observation, Others, definition_target
 from crdkeeper.core.migration.othermigrator import at_work_on
 from crdkeeper.operations.migration.rights import rights_to_rewrite
@@ -48,6 +48,18 @@ async def other_migrations(client: Client, resource: GroupResource) -> Others:
         else:
             names += [f"{name} ({group})" for name in at_work_on(resource, found)]
     return Others(names, unseen)
+
+
+async def another_began(client: Client, resource: GroupResource) -> bool:
+    """Whether another migrator works on the resource; False if the API server does not tell now."""
+    try:
+        others = await other_migrations(client, resource)
+        if others.names or IN_TREE not in others.unseen or not resource.group:
+            return bool(others.names)
+        definition = await get_definition(client, str(resource))
+        return definition is not None and definition.storage_migrating
+    except (ApiError, Unreachable):
+        return False  # the next check comes soon, and before anything new begins
 
 
 async def _target(

@@ -13,12 +13,12 @@ from contextlib import suppress
 from datetime import datetime
 
 from crdkeeper.api.storagemigration import MigrationTarget, RefusedObject, StorageMigration
-from crdkeeper.cluster.resources.definitions import get_definition, get_revision, trim_stored_versions
+from crdkeeper.cluster.resources.definitions import get_revision, trim_stored_versions
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
 from crdkeeper.core.migration.evidence import LASTING
-from crdkeeper.core.migration.observation import IN_TREE, Observation
+from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.occurrences import (
     EvidenceLost,
     ListExpired,
@@ -38,14 +38,18 @@ from crdkeeper.core.migration.occurrences import (
 from crdkeeper.core.migration.othermigrator import OtherMigrator
 from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
-from crdkeeper.operations.migration.observe import observe, other_migrations
+from crdkeeper.operations.migration.observe import another_began, observe
 from crdkeeper.operations.migration.preparation import endpoint_of, prepare_sweep
 from crdkeeper.operations.migration.sharedpass import Pass, shared_pass
 from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
+from crdkeeper.operations.migration.waiting import first_of
 
 _log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 2.0
+"""How often a pass saves its progress at least; it does so after each page, too, by which it may resume."""
+_LEAST_SECONDS = 0.25
+"""Between two saves: of objects that are current, the API server lists a page in less."""
 _UNSAVED_SECONDS = 60.0
 """How long a pass continues although its checkpoints cannot be saved."""
 _RATE_SECONDS = 10.0
@@ -312,25 +316,28 @@ class MigrationRun:
         """Await the writing; meanwhile save the progress, and stop if what it depends on has changed."""
         task = asyncio.ensure_future(work)
         look_at = time.monotonic() + _OTHERS_SECONDS
+        check_at = time.monotonic() + CHECKPOINT_SECONDS
         try:
             while not task.done():
-                waker = asyncio.create_task(self._wake.wait())
-                try:
-                    await asyncio.wait(
-                        {task, waker}, timeout=CHECKPOINT_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                    )
-                finally:
-                    waker.cancel()
+                await first_of(task, self._wake, seconds=_LEAST_SECONDS)
+                if not task.done() and not self._wake.is_set():
+                    await first_of(task, self._wake, sweep.advanced, seconds=CHECKPOINT_SECONDS)
+                woken = self._wake.is_set()
                 self._wake.clear()
+                sweep.advanced.clear()
                 progress()
                 if not task.done():
                     await self._checkpoint()
                     spec = self.migration.spec
-                    if spec.suspend or spec.limits != sweep.limits or await self._target_changed():
+                    if spec.suspend or spec.limits != sweep.limits:
                         raise _Stale
+                    if woken or time.monotonic() >= check_at:
+                        check_at = time.monotonic() + CHECKPOINT_SECONDS
+                        if await self._target_changed():
+                            raise _Stale
                     if time.monotonic() >= look_at and sweep.type != "Plan":
                         look_at = time.monotonic() + _OTHERS_SECONDS
-                        if await self._another_began():
+                        if await another_began(self._client, self.migration.spec.resource):
                             raise _Stale
             await task
         finally:
@@ -357,18 +364,6 @@ class MigrationRun:
             return await get_revision(self._client, str(resource)) != (target.uid, target.generation)
         except (ApiError, Unreachable):
             return False  # the pass itself runs into the same problem, and the trim checks again
-
-    async def _another_began(self) -> bool:
-        """Whether another migrator has started on the resource since the pass began."""
-        resource = self.migration.spec.resource
-        try:
-            others = await other_migrations(self._client, resource)
-            if others.names or IN_TREE not in others.unseen or not resource.group:
-                return bool(others.names)
-            definition = await get_definition(self._client, str(resource))
-            return definition is not None and definition.storage_migrating
-        except (ApiError, Unreachable):
-            return False  # the next check comes soon, and before anything new begins
 
     async def _retry(self) -> None:
         named, sweep = self._named, self._new_sweep("Rewrite")

@@ -29,6 +29,8 @@ class SharedPass:
     limits: MigrationLimits = field(init=False)
     tally: SweepTally = field(default_factory=SweepTally, init=False)
     concurrency: int = field(default=0, init=False)
+    advanced: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Never set: the parts save what they have done."""
 
     def __post_init__(self) -> None:
         self.limits = self.migration.spec.limits

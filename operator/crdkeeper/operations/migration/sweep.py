@@ -67,6 +67,8 @@ class Sweep:
     tally: SweepTally = field(default_factory=SweepTally, init=False)
     refused: list[RefusedObject] = field(default_factory=list, init=False)
     pace: Pace = field(init=False)
+    advanced: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set when a page is complete: to save the checkpoint then keeps a resumed pass from repeating it."""
     _queue: asyncio.Queue[tuple[ObjectRef, Batch]] = field(init=False)
     _batches: deque[Batch] = field(default_factory=deque, init=False)
     _next_token: str | None = field(default=None, init=False)
@@ -215,6 +217,8 @@ class Sweep:
 
     async def _feed(self, refs: Sequence[ObjectRef], batch: Batch) -> None:
         self._batches.append(batch)
+        if not refs:
+            self.advanced.set()
         for ref in refs:
             self._staff()
             await self._queue.put((ref, batch))
@@ -250,6 +254,8 @@ class Sweep:
                 ref, batch = await self._queue.get()
                 await self._settle(ref, batch)
                 batch.open -= 1
+                if not batch.open:
+                    self.advanced.set()
                 self._queue.task_done()
                 self._staff()
         except Exception as error:

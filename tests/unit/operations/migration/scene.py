@@ -57,7 +57,8 @@ _OBJECTS = "/apis/example.com/"
 _OTHERS = "/apis/storagemigration.k8s.io"
 _OLDER = "/apis/migration.k8s.io"
 _REQUEST_SECONDS = 0.01
-_PAGE = 4
+PAGE = 4
+"""Objects that it lists at once, whatever is asked for."""
 _T = TypeVar("_T")
 
 
@@ -208,8 +209,8 @@ class Cluster(Client):
 
     def _list(self, start: int) -> Answer:
         names = sorted(self.objects)
-        shown = names[start : start + _PAGE]
-        more = {"continue": str(start + _PAGE)} if start + _PAGE < len(names) else {}
+        shown = names[start : start + PAGE]
+        more = {"continue": str(start + PAGE)} if start + PAGE < len(names) else {}
         left = len(names) - start - len(shown)
         metadata = {"resourceVersion": str(self.revision), "remainingItemCount": left, **more}
         return _json({"metadata": metadata, "items": [self._metadata(each) for each in shown]})
