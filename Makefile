@@ -168,7 +168,9 @@ cluster-down: $(READY) ## End it
 	$(BIN)/python -m tests.controlplane down
 	$(BIN)/python -m tests.node down
 
-OBJECTS ?= 10000 50000
+# How many objects are rewritten: unless given, each benchmark has a number of its own.
+OBJECTS ?=
+WITH_OBJECTS = $(if $(OBJECTS),--objects $(OBJECTS))
 ROUNDS ?= 3
 # More than 100,000 objects, or KILLS=10: the operator and the command alone, killed so many times each.
 KILLS ?=
@@ -185,17 +187,24 @@ bench-schema: $(READY) ## Compare validations and CEL evaluations per second wit
 
 .PHONY: bench-migration
 bench-migration: controlplane ## Compare our rate with the API server's ceiling, the in-tree migrator and one at a time
-	$(BIN)/python -m tests.benchmark.migration --objects $(OBJECTS) --rounds $(ROUNDS) --delay $(DELAY) $(if $(FSYNC),--fsync) $(if $(KILLS),--kills $(KILLS))
+	$(BIN)/python -m tests.benchmark.migration $(WITH_OBJECTS) --rounds $(ROUNDS) --delay $(DELAY) $(if $(FSYNC),--fsync) $(if $(KILLS),--kills $(KILLS))
 
 LOADS ?= 0 0.5 1
+# Requests in flight, and objects a second (maxObjectsPerSecond).
+FIXED ?= 2 4 8 16 32 64
+RATES ?= 50 100 200
 
 .PHONY: bench-pace
 bench-pace: controlplane ## Compare fixed numbers of requests in flight with the adapted one, and what another client sees meanwhile
-	$(BIN)/python -m tests.benchmark.paces --rounds $(ROUNDS) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync)
+	$(BIN)/python -m tests.benchmark.paces $(WITH_OBJECTS) --rounds $(ROUNDS) --fixed $(FIXED) --rates $(RATES) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync)
 
 .PHONY: bench-overhead
 bench-overhead: controlplane ## Show what a migration costs the API server beside the patches, part by part
-	$(BIN)/python -m tests.benchmark.overhead --rounds $(ROUNDS)
+	$(BIN)/python -m tests.benchmark.overhead $(WITH_OBJECTS) --rounds $(ROUNDS)
+
+.PHONY: bench-several
+bench-several: controlplane ## Compare crdkeeper migrate of several resources with one command after the other
+	$(BIN)/python -m tests.benchmark.several $(WITH_OBJECTS)
 
 COUNTED ?= 1000000
 
@@ -211,7 +220,7 @@ bench-shards: controlplane ## Measure the rate of a migration by 1, 2, 4 process
 
 .PHONY: bench-server
 bench-server: controlplane ## Show what the API server does while objects are rewritten, and what each form of request costs it
-	$(BIN)/python -m tests.benchmark.serverpart
+	$(BIN)/python -m tests.benchmark.serverpart $(WITH_OBJECTS)
 
 .PHONY: bench-conversion
 bench-conversion: controlplane ## Compare our conversion webhook with one written by hand in Go

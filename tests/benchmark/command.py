@@ -1,13 +1,18 @@
-"""What the benchmarks have in common as commands: options, progress, figures, exit codes."""
+"""What the benchmarks have in common as commands: options, progress, figures, noise, exit codes."""
 
 import argparse
 import json
+import os
+import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.benchmark.meter import machine_seconds
 from tests.benchmark.subject import WrongResult
 
 
@@ -30,7 +35,8 @@ def execute(run: Callable[[argparse.Namespace], Any], options: argparse.Namespac
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     try:
-        figures = run(options)
+        with noise_shown():
+            figures = run(options)
     except KeyboardInterrupt:
         return 130
     except WrongResult as error:
@@ -38,6 +44,26 @@ def execute(run: Callable[[argparse.Namespace], Any], options: argparse.Namespac
         return 1
     save(options, figures)
     return 0
+
+
+@contextmanager
+def noise_shown() -> Iterator[None]:
+    """Prints at the end how busy the machine was with other programs: all but this one and its descendants.
+
+    Descendants count if their parents have waited for them, so all must have ended.
+    """
+    began, before = time.monotonic(), _seconds_of_others()
+    yield
+    busy = max(0.0, _seconds_of_others() - before) / (time.monotonic() - began)
+    show([f"Over the whole run, other programs kept {busy:.1f} of {os.cpu_count()} cores busy."])
+
+
+def _seconds_of_others() -> float:
+    used = machine_seconds()
+    for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        mine = resource.getrusage(whose)
+        used -= mine.ru_utime + mine.ru_stime
+    return used
 
 
 def save(options: argparse.Namespace, figures: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 from tests.benchmark import conversionsubject as subject
 from tests.benchmark.conversioncontestants import GO, LOOPBACK, ByHand, Contestant, Ours
 from tests.benchmark.load import Failed, Sample, Target, get, load, post
-from tests.benchmark.meter import Meter
+from tests.benchmark.meter import Meter, memory_with_children
 from tests.benchmark.server import Server
 from tests.certificates import Authority
 from tests.controlplane.plane import ControlPlane
@@ -34,6 +34,7 @@ API server       with --watch-cache=false, so that all reads are converted: else
                  reads them from etcd.
 not converted    the same reads at the version that is stored: the API server's own share.
 CPU              user and system time of the webhook (and of the API server) for each object.
+Memory           the resident size of all processes of a webhook, where pages that they share count once.
 crdkeeper is     our figure divided by Go's in the same round, the median of these. More than 1 is better for
                  objects/s, less than 1 for all others."""
 
@@ -219,8 +220,12 @@ def run(options: argparse.Namespace) -> list[Section]:
                 print(f"{section.title}: round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
                 section.round(number)
             lines, after = section.lines(), ours.counted()
+            memory = ", ".join(
+                f"{each.title} {memory_with_children(each.process.pid) / 2**20:.0f} MiB"
+                for each in contestants
+            )
             asked = f"{after[0] - reviews:,} reviews on {after[2] - connections:,} new connections"
-            print("\n".join(lines), f"  crdkeeper was asked {asked}.", "", sep="\n", flush=True)
+            print(*lines, f"  crdkeeper was asked {asked}.", f"  Memory: {memory}.", "", sep="\n", flush=True)
     return sections
 
 

@@ -65,7 +65,7 @@ class Meter:
     def read(self) -> Reading:
         """The current values."""
         cpu = {name: cpu_seconds(pid) for name, pid in self.pids.items()}
-        return Reading(time.monotonic(), cpu, _machine_seconds())
+        return Reading(time.monotonic(), cpu, machine_seconds())
 
 
 def reset_peak_memory(pid: int) -> None:
@@ -88,6 +88,15 @@ def proportional_memory(pid: int) -> int:
     return _memory(pid, "Pss", file="smaps_rollup")
 
 
+def memory_with_children(pid: int) -> int:
+    """The `proportional_memory` of a process and all its descendants, in bytes."""
+    total = proportional_memory(pid)
+    for child in _children(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            total += memory_with_children(child)
+    return total
+
+
 def _memory(pid: int, which: str, *, file: str = "status") -> int:
     for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
         name, _, value = line.partition(":")
@@ -101,17 +110,20 @@ def cpu_seconds(pid: int) -> float:
 
     The time of a child that has ended counts once its parent has waited for it.
     """
-    process = Path(f"/proc/{pid}")
-    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     used = sum(map(int, fields[11:15])) / _TICKS
-    for task in process.glob("task/*/children"):
-        for child in task.read_text().split():
-            with suppress(FileNotFoundError):
-                used += cpu_seconds(int(child))
+    for child in _children(pid):
+        with suppress(FileNotFoundError):
+            used += cpu_seconds(child)
     return used
 
 
-def _machine_seconds() -> float:
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}").glob("task/*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def machine_seconds() -> float:
     """CPU time used by all processes together."""
     line = Path("/proc/stat").read_text().partition("\n")[0]
     ticks = [int(field) for field in line.split()[1:9]]

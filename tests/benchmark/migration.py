@@ -71,7 +71,7 @@ class Benchmark:
         with self._operator() as operator:
             turns: dict[str, Callable[[], Work]] = {
                 f"bare client, {best} at a time (the ceiling)": lambda: self._bare(best),
-                "crdkeeper": lambda: contestants.crdkeeper(self._plane, operator, next(self._names)),
+                contestants.OPERATOR: lambda: contestants.crdkeeper(self._plane, operator, next(self._names)),
             }
             if in_tree:
                 turns["in-tree StorageVersionMigration"] = lambda: contestants.in_tree(

@@ -1,7 +1,8 @@
 """`make bench-pace`: what the number of requests in flight gives, and what it costs other clients.
 
 Our own whole migrations, with listing and proof, take turns on one control plane: with fixed numbers in
-flight (`limits.minConcurrency` and `maxConcurrency` alike), and as the operator adapts the number by itself.
+flight (`limits.minConcurrency` and `maxConcurrency` alike), as the operator adapts the number by itself, and
+with that and at most so many objects a second (`limits.maxObjectsPerSecond`).
 Meanwhile another client reads and writes a small object, ten times a second each; so it does while nobody
 migrates. That is repeated while other programs want 0, 0.5 and 1 of the machine's cores. It never fails for a
 figure, only if an object was not rewritten.
@@ -28,7 +29,8 @@ from tests.benchmark.migration import Benchmark
 from tests.controlplane.plane import ControlPlane
 
 _ADAPTED: Final = "adapted"
-_FIXED: Final = (4, 8, 16, 32, 64)
+_FIXED: Final = (2, 4, 8, 16, 32, 64)
+_RATES: Final = (50, 100, 200)
 _HEADER: Final = (
     "turn",
     "objects/s, with proof",
@@ -96,12 +98,13 @@ class Paces(Benchmark):
         patch = json.dumps({"spec": {"limited": {"nominalConcurrencyShares": shares}}})
         self._plane.kubectl("patch", *level, "--type=merge", f"--patch={patch}")
 
-    def measure(self, rounds: int, fixed: Sequence[int], loads: Sequence[float]) -> dict[float, Any]:
-        """The turns of each contestant, and of nobody, by load."""
+    def measure(
+        self, rounds: int, limits: Mapping[str, Mapping[str, int]], loads: Sequence[float]
+    ) -> dict[float, Any]:
+        """The turns of each contestant, named with its limits, and of nobody, by load."""
         for each in _RIGHTS:
             self._plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(each))
-        names = [str(number) for number in fixed] + [_ADAPTED]
-        found = {load: {name: Turns() for name in ("nobody", *names)} for load in loads}
+        found = {load: {name: Turns() for name in ("nobody", *limits)} for load in loads}
         account = self._plane.service_account_kubeconfig("default", _ACCOUNT)
         with self._operator() as operator, bystander(account, _OBJECT) as other:
             idle = contestants.idle(self._plane, operator)
@@ -111,14 +114,14 @@ class Paces(Benchmark):
                         turns = found[load]
                         _alone(turns["nobody"], other)
                         # In alternating order: a machine that becomes slower favours nobody.
-                        for name in names[:: -1 if number % 2 else 1]:
-                            tell(f"round {number + 1} of {rounds}, load {load:g}: {name} in flight")
-                            self._take(turns[name], operator, name, idle, other)
+                        for name, limited in list(limits.items())[:: -1 if number % 2 else 1]:
+                            tell(f"round {number + 1} of {rounds}, load {load:g}: {name}")
+                            self._take(turns[name], operator, limited, idle, other)
         return found
 
-    def _take(self, turns: Turns, operator: Any, name: str, idle: Any, other: Bystander) -> None:
-        limits = {} if name == _ADAPTED else {"minConcurrency": int(name), "maxConcurrency": int(name)}
-
+    def _take(
+        self, turns: Turns, operator: Any, limits: Mapping[str, int], idle: Any, other: Bystander
+    ) -> None:
         def watched(migration: dict[str, Any]) -> None:
             in_flight = migration.get("status", {}).get("progress", {}).get("concurrency", 0)
             if in_flight:
@@ -150,7 +153,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             if options.shares is not None:
                 paces.confine(options.shares)
             paces.subject.grow(options.objects)
-            found = paces.measure(options.rounds, options.fixed, options.loads)
+            found = paces.measure(options.rounds, _limits(options), options.loads)
     for load, turns in found.items():
         show(_table(options, load, turns))
     return {
@@ -166,14 +169,19 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _limits(options: argparse.Namespace) -> dict[str, Mapping[str, int]]:
+    """The `limits` of each contestant by its name."""
+    fixed = {str(each): {"minConcurrency": each, "maxConcurrency": each} for each in options.fixed}
+    rates = {f"adapted, {each}/s": {"maxObjectsPerSecond": each} for each in options.rates}
+    return {**fixed, _ADAPTED: {}, **rates}
+
+
 def _table(options: argparse.Namespace, load: float, turns: Mapping[str, Turns]) -> list[str]:
     took_part = {name: each for name, each in turns.items() if each.works}
     rates = {
         name: [options.objects / _whole(work) for work in each.works] for name, each in took_part.items()
     }
-    best = [
-        max(rates[name][number] for name in rates if name != _ADAPTED) for number in range(options.rounds)
-    ]
+    best = [max(rates[str(name)][number] for name in options.fixed) for number in range(options.rounds)]
     alone, works = turns["nobody"], [work for each in took_part.values() for work in each.works]
     noise = sum(work.usage.others for work in works) / sum(work.usage.seconds for work in works)
     return [
@@ -186,7 +194,7 @@ def _table(options: argparse.Namespace, load: float, turns: Mapping[str, Turns])
             "in flight", "objects/s, with proof", "of best fixed", "in flight", "apiserver", "etcd", "client"
         )
         + "   others: read p50, p99; write p50, p99 (of those without us)",
-        f"{'nobody':<12}{'':84}   {_latencies(alone, alone)}",
+        f"{'nobody':<16}{'':84}   {_latencies(alone, alone)}",
         *(_row(name, rates[name], best, each, options.objects, alone) for name, each in took_part.items()),
     ]
 
@@ -227,7 +235,7 @@ def _whole(work: Work) -> float:
 
 def _columns(first: str, *others: str) -> str:
     widths = (24, 18, 12, 10, 10, 10)
-    return first.ljust(12) + "".join(each.rjust(width) for each, width in zip(others, widths, strict=True))
+    return first.ljust(16) + "".join(each.rjust(width) for each, width in zip(others, widths, strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -236,7 +244,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--objects", type=int, default=5000, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument(
-        "--fixed", type=int, nargs="*", default=_FIXED, metavar="N", help="requests in flight"
+        "--fixed", type=int, nargs="+", default=_FIXED, metavar="N", help="requests in flight"
+    )
+    parser.add_argument(
+        "--rates", type=int, nargs="*", default=_RATES, metavar="N", help="at most so many objects a second"
     )
     parser.add_argument("--loads", type=float, nargs="+", default=[0.0, 0.5, 1.0], metavar="CORES")
     parser.add_argument("--delay", type=float, default=0, metavar="MS", help="of a round trip")

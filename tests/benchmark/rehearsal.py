@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import yaml
 
+from tests.benchmark.command import noise_shown
 from tests.benchmark.manydefinitions import version
 from tests.controlplane.plane import ControlPlane
 
@@ -114,7 +115,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("arguments", nargs="*", help="options of crdkeeper rehearse, after --")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory, ControlPlane(Path(directory) / "plane") as plane:
+    with (
+        noise_shown(),
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane(Path(directory) / "plane") as plane,
+    ):
         benchmark = Benchmark(plane, Path(directory), given.definitions, given.objects)
         for number in sorted({1, 3, given.definitions}):
             took = sorted(benchmark.run(number, *given.arguments) for _ in range(given.rounds))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from tests.benchmark.contestants import SERVERS, Work
+from tests.benchmark.contestants import OPERATOR, SERVERS, Work
+from tests.benchmark.meter import Usage
 
 LEGEND: Final = """\
 objects/s     bare client: from the first patch to the last answer, without listing the objects before.
@@ -13,17 +14,19 @@ objects/s     bare client: from the first patch to the last answer, without list
               by page: from the first page to the last answer, without Cluster API's limit of 100/s.
               in-tree: from the first rewritten object to Succeeded; without its wait, up to a minute.
 of ceiling    the rate as a part of the bare client's in the same round: the median of these parts.
-with verify   crdkeeper from Settled to Succeeded: with the second pass that proves it, and the trim.
+with proof    crdkeeper from Settled to Succeeded: with the second pass that proves it, and the trim; as
+              objects/s, and as a part of the bare client's rate in the same round.
 CPU           of the process per object while objects are rewritten, less what it uses when idle: the
               operator's, the bare client's, all of kube-controller-manager's. Where all three share a
               machine that they fill, cores / all CPU is the rate, whatever else disturbs the measurement.
 peak memory   largest resident size of the operator's process during the migration."""
 
-_WIDTHS: Final = (42, 16, 12, 12, 15, 10, 10, 13)
+_WIDTHS: Final = (42, 16, 12, 22, 12, 15, 10, 10, 13)
 _HEADER: Final = (
     "",
     "objects/s",
     "of ceiling",
+    "with proof",
     "client CPU",
     "apiserver CPU",
     "etcd CPU",
@@ -65,20 +68,26 @@ class Comparison:
         ]
 
     def _cells(self, row: Row) -> tuple[str, ...]:
-        rates, ceilings = self._rates(row), self._rates(self.rows[0])
-        parts = [rate / ceiling for rate, ceiling in zip(rates, ceilings, strict=True)]
+        rates = self._rates([work.usage for work in row.works])
+        proved = [work.whole for work in row.works if work.whole and row.name == OPERATOR]
         return (
             row.name,
             spread(rates),
-            f"{median(parts):.0%}",
+            f"{self._part(rates):.0%}",
+            f"{spread(self._rates(proved))}, {self._part(self._rates(proved)):.0%}" if proved else "-",
             self._per_object([work.client_cpu for work in row.works]),
             *(self._per_object([work.usage.cpu[name] for work in row.works]) for name in SERVERS),
             self._per_object([sum(work.usage.cpu.values()) for work in row.works]),
             _peak(row.works),
         )
 
-    def _rates(self, row: Row) -> list[float]:
-        return [self.objects / work.usage.seconds for work in row.works]
+    def _rates(self, spans: Sequence[Usage]) -> list[float]:
+        return [self.objects / each.seconds for each in spans]
+
+    def _part(self, rates: Sequence[float]) -> float:
+        """Of the first row's, round by round."""
+        ceilings = self._rates([work.usage for work in self.rows[0].works])
+        return median(rate / ceiling for rate, ceiling in zip(rates, ceilings, strict=True))
 
     def _per_object(self, seconds: Sequence[float]) -> str:
         return f"{1000 * median(seconds) / self.objects:.2f} ms"
@@ -109,7 +118,7 @@ class Single:
         work, whole = self.work, self.work.whole or self.work.usage
         return (
             f"crdkeeper alone, {self.objects:,} objects: {self.objects / work.usage.seconds:.0f} objects/s "
-            f"({self.objects / whole.seconds:.0f} with verify), "
+            f"({self.objects / whole.seconds:.0f} with proof), "
             f"{1000 * work.client_cpu / self.objects:.2f} ms CPU, peak memory {_peak([work])}"
         )
 

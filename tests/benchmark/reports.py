@@ -25,6 +25,7 @@ from statistics import median
 from typing import Any, Final
 
 from tests.benchmark import manydefinitions as definitions
+from tests.benchmark.command import noise_shown
 from tests.benchmark.meter import Meter, cpu_seconds, peak_memory, resident_memory
 from tests.benchmark.server import Server
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT, install
@@ -291,6 +292,7 @@ def main() -> None:
     parser.add_argument("--starts", action="store_true", help="measure nothing but two starts")
     arguments = parser.parse_args()
     with (
+        noise_shown(),
         tempfile.TemporaryDirectory() as directory,
         ControlPlane(Path(directory), controllers=_CONTROLLERS) as plane,
     ):

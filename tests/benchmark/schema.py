@@ -23,6 +23,7 @@ from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.props import SCHEMA, VALIDATIONS
 from crdkeeper.apiserver.schema.violation import Report
+from tests.benchmark.command import noise_shown, show
 from tests.cluster.harness.customkind import SPEC
 
 LEGEND: Final = """\
@@ -152,9 +153,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each contestant in each round")
     arguments = parser.parse_args()
-    for title, contestants in (("validations", validations()), ("CEL evaluations", evaluations())):
-        rates = measured(contestants, arguments.rounds, arguments.seconds)
-        print("\n".join(table(title, contestants, rates)), end="\n\n")
+    with noise_shown():
+        for title, contestants in (("validations", validations()), ("CEL evaluations", evaluations())):
+            rates = measured(contestants, arguments.rounds, arguments.seconds)
+            show(table(title, contestants, rates))
     print(LEGEND)
 
 
