@@ -6,6 +6,8 @@ that was written since as it was before.
 
 from collections.abc import Callable
 
+import pytest
+
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.objects import PAGE
 from tests.cluster.harness import Admin, CustomKind, Operator, outdated
@@ -17,6 +19,7 @@ from tests.faults.scene import assert_all_stored_at, assert_each_written_once, w
 OBJECTS = 3 * PAGE
 
 
+@pytest.mark.timeout(600)
 async def test_what_a_killed_operator_wrote_is_not_tried_again(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:
@@ -24,7 +27,7 @@ async def test_what_a_killed_operator_wrote_is_not_tried_again(
     before = write_counts(admin, kind)
     operator = start_operator(installed)
     await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 200})
-    await admin.wait_for_migration(group, amid_a_page, "amid its second page")
+    await admin.wait_for_migration(group, amid_a_page, "amid its second page", seconds=300)
     operator.kill()
     await admin.patch_migration(group, limits={"maxObjectsPerSecond": 2000})
 

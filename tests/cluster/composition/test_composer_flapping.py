@@ -113,6 +113,9 @@ async def test_a_rival_is_named_and_holds_up_neither_its_composite_nor_others(
 
 
 async def test_an_object_that_somebody_deletes_all_the_time(composer: Operator, composing: Composing) -> None:
+    # By then, the composer has seen that its status lists the ConfigMap: else, it has not vanished for it.
+    await composing.patch(composing.path("orders"), {"spec": {"enabled": True}})
+    await composing.has("orders-settings", engine="MySQL", on="true")
     created = Writes(composer, "created")
     async with again_and_again(lambda _: composing.author.delete(SETTINGS)):
         said = "ConfigMap default/orders-settings is deleted again and again."
@@ -121,7 +124,7 @@ async def test_an_object_that_somebody_deletes_all_the_time(composer: Operator, 
         await asyncio.sleep(5.0)
         created.are_few(3, 15.0)
     await composing.says("orders", "Ready", "True", "Available", seconds=180.0)
-    await composing.has("orders-settings", engine="MySQL", on="false")
+    await composing.has("orders-settings", engine="MySQL", on="true")
 
 
 async def test_a_composite_that_changes_all_the_time(composer: Operator, composing: Composing) -> None:
