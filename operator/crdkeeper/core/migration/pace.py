@@ -30,6 +30,8 @@ _ROUNDS = 64
 _CHANGED = 0.4
 """A change of latency, as a logarithm, that ends a rest when it has lasted for some blocks."""
 _LASTING = 3
+_LATE_SECONDS = 0.1
+"""For which what a budget allows for may be used later, all at once."""
 _BLOCK = 48
 """Answers at one number in flight that are compared as a whole, at least."""
 _SHORT_BLOCK = 16
@@ -203,14 +205,17 @@ class Pace:
 
 @dataclass(slots=True)
 class Budget:
-    """Units per second, with bursts of at most one second's worth. Times are seconds of a monotonic clock."""
+    """Units per second, almost evenly: other clients of an API server would wait for a burst.
+
+    Times are seconds of a monotonic clock.
+    """
 
     per_second: float
     _free_at: float = field(default=0.0, init=False)
 
     def reserve(self, units: float, now: float) -> float:
         """Take `units`. Returns how many seconds to wait before using them."""
-        start = max(self._free_at, now - 1.0)
+        start = max(self._free_at, now - max(_LATE_SECONDS, units / self.per_second))
         self._free_at = start + units / self.per_second
         return max(0.0, self._free_at - now)
 

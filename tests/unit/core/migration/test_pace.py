@@ -87,12 +87,13 @@ def test_the_making_of_connections_is_no_measure() -> None:
 @pytest.mark.parametrize(
     ("units", "pause", "waits"),
     [
-        (1, 0.0, [0.0, 0.0, 0.5, 1.0, 1.5]),
+        (1, 0.0, [0.0, 0.5, 1.0, 1.5, 2.0]),
         (1, 0.5, [0.0, 0.0, 0.0, 0.0, 0.0]),
-        (1, 0.25, [0.0, 0.0, 0.0, 0.25, 0.5]),
-        (4, 2.0, [1.0, 1.0, 1.0, 1.0, 1.0]),
+        (1, 0.25, [0.0, 0.25, 0.5, 0.75, 1.0]),
+        (4, 2.0, [0.0, 0.0, 0.0, 0.0, 0.0]),
+        (4, 1.0, [0.0, 1.0, 2.0, 3.0, 4.0]),
     ],
-    ids=["at once", "at the rate", "at twice the rate", "more than a second's worth"],
+    ids=["at once", "at the rate", "at twice the rate", "large ones at the rate", "large ones at twice it"],
 )
 def test_a_budget_of_two_per_second(units: float, pause: float, waits: list[float]) -> None:
     budget = Budget(2.0)
