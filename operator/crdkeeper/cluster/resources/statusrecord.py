@@ -13,8 +13,8 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 
 _ATTEMPTS = 10
 """Processes that share a migration write to the same object several times a second."""
-_KEPT = 32
-"""Statuses to remember that were sent and may have been stored although no answer confirmed it."""
+_KEPT = 256
+"""Statuses to remember, of a minute, that may have been stored although no answer confirmed it."""
 
 
 class StatusRecord:

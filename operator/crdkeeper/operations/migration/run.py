@@ -305,6 +305,7 @@ class MigrationRun:
         except _Stale:
             return
         else:
+            self._counted(sweep, before, samples, ended=True)
             self._happened(SweepEnded())
         finally:
             if sweep.tally.rewritten:
@@ -345,14 +346,16 @@ class MigrationRun:
             await asyncio.gather(task, return_exceptions=True)
             progress()
 
-    def _counted(self, sweep: Pass, before: Baseline, samples: deque[tuple[float, int]]) -> None:
+    def _counted(
+        self, sweep: Pass, before: Baseline, samples: deque[tuple[float, int]], *, ended: bool = False
+    ) -> None:
         now = time.monotonic()
         samples.append((now, sweep.tally.scanned))
         while len(samples) > 2 and now - samples[0][0] > _RATE_SECONDS:
             samples.popleft()
         (then, scanned), elapsed = samples[0], now - samples[0][0]
         rate = (sweep.tally.scanned - scanned) / elapsed if elapsed and then != now else 0.0
-        token, behind = sweep.checkpoint()
+        token, behind = (None, sweep.tally.scanned) if ended else sweep.checkpoint()
         scanned = before.scanned + behind
         self._happened(SweepCounted(sweep.tally, before, token, scanned, rate, sweep.concurrency))
 

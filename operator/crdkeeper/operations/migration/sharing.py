@@ -274,7 +274,8 @@ class Sharing:
                 if not running.done() and not await self._beat(mine, now):
                     raise _Lost
             running.result()
-            now = now.model_copy(update={"done": True, "continue_token": None})
+            scanned = part.scanned + sweep.tally.scanned
+            now = now.model_copy(update={"done": True, "continue_token": None, "scanned": scanned})
             self._troubles = 0
             self.say(f"Part {which[0]} of {which[1]} is done: {now.rewritten:,} objects rewritten.")
         except asyncio.CancelledError:

@@ -104,9 +104,10 @@ class Sweep:
     def checkpoint(self) -> tuple[str | None, int]:
         """Where to resume after an interruption.
 
-        The token of the first page that is not complete, and the number of objects before it.
+        The token of the first page that is not complete, and the number of objects before it. Of the last
+        page also once it is complete: a list has no token for its end, and without one it begins anew.
         """
-        while self._batches and not self._batches[0].open:
+        while self._batches and not self._batches[0].open and (self._next_token or len(self._batches) > 1):
             self._dealt_with += self._batches.popleft().size
         return (self._batches[0].token if self._batches else self._next_token), self._dealt_with
 
