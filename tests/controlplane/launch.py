@@ -1,4 +1,4 @@
-"""Becomes another program, after preparations inside the new process: run as a script, not imported.
+"""Becomes another program, after preparations inside the new process: run as a script.
 
 Three things cannot be done from outside. An API server's identity Lease is named after the host, so each
 further server on this machine needs a UTS namespace with its own host name. A container runs as a user that

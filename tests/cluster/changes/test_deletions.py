@@ -13,10 +13,10 @@ from tests.cluster.definitions.protecting import (
     BY_WEBHOOK,
     annotate,
     apply_labelled,
+    keeps_its_last_version,
     protect,
     refusal,
     refused,
-    serve,
     try_selections,
 )
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, install
@@ -75,21 +75,7 @@ async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: st
 async def test_the_last_served_version_stays_served(admin: Admin, group: str, changes: str) -> None:
     kind = await apply_labelled(admin, group)
     await protect(admin, group, groups=[group], changes=changes)
-    await refused(admin, kind.name, by=BY_WEBHOOK)
-    await serve(admin, kind, "v2")
-    gone = f"{BY_WEBHOOK}.*none of its objects could be read, as no version would be served"
-    with pytest.raises(ApiError, match=gone):
-        await serve(admin, kind)
-    # Other changes of it are nobody's business.
-    await serve(admin, kind, "v1", "v2")
-    await serve(admin, kind, "v1")
-    await annotate(admin, kind, "retired")
-    await serve(admin, kind)
-    # Nothing is served any more: there is nothing to protect but its objects.
-    await annotate(admin, kind, "")
-    assert await refusal(admin, kind.name)
-    await admin.delete(f"{POLICIES}/{group}")
-    await refused(admin, kind.name, wanted=False)
+    await keeps_its_last_version(admin, kind, group, by=BY_WEBHOOK)
 
 
 async def test_it_is_asked_about_what_policies_want(admin: Admin, group: str) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
+
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError
@@ -171,3 +173,22 @@ async def policy_where(admin: Admin, name: str, holds: Callable[[Json], bool]) -
 
     await eventually(look, otherwise=lambda: f"its status is {status}")
     return status
+
+
+async def keeps_its_last_version(admin: Admin, kind: CustomKind, group: str, *, by: str = "") -> None:
+    """Checks it of a CRD that the policy of the group's name protects, by answers that begin with `by`."""
+    await refused(admin, kind.name, by=by)
+    await serve(admin, kind, "v2")
+    gone = f"{by}.*none of its objects could be read, as no version would be served"
+    with pytest.raises(ApiError, match=gone):
+        await serve(admin, kind)
+    # Other changes of it are nobody's business.
+    await serve(admin, kind, "v1", "v2")
+    await serve(admin, kind, "v1")
+    await annotate(admin, kind, "retired")
+    await serve(admin, kind)
+    # Nothing is served any more: there is nothing to protect but its objects.
+    await annotate(admin, kind, "")
+    assert await refusal(admin, kind.name)
+    await admin.delete(f"{POLICIES}/{group}")
+    await refused(admin, kind.name, wanted=False)

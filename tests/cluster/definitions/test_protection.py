@@ -10,11 +10,11 @@ from tests.cluster.definitions.protecting import (
     BINDING,
     annotate,
     apply_labelled,
+    keeps_its_last_version,
     policy_where,
     protect,
     refusal,
     refused,
-    serve,
     try_selections,
     why_unready,
 )
@@ -54,20 +54,7 @@ async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: st
 async def test_the_last_served_version_stays_served(admin: Admin, group: str) -> None:
     kind = await apply_labelled(admin, group)
     await protect(admin, group, groups=[group])
-    await refused(admin, kind.name)
-    await serve(admin, kind, "v2")
-    with pytest.raises(ApiError, match="none of its objects could be read, as no version would be served"):
-        await serve(admin, kind)
-    # Other changes of it are nobody's business.
-    await serve(admin, kind, "v1", "v2")
-    await serve(admin, kind, "v1")
-    await annotate(admin, kind, "retired")
-    await serve(admin, kind)
-    # Nothing is served any more: there is nothing to protect but its objects.
-    await annotate(admin, kind, "")
-    assert await refusal(admin, kind.name)
-    await admin.delete(f"{POLICIES}/{group}")
-    await refused(admin, kind.name, wanted=False)
+    await keeps_its_last_version(admin, kind, group)
 
 
 async def test_the_status_counts_what_is_protected(admin: Admin, operator: Operator, group: str) -> None:

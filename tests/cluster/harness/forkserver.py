@@ -4,7 +4,6 @@ It is started as a program of its own, which has no threads, and ends with the t
 on its socket, with a pipe for the exit status and the three standard streams; the answer is the process id.
 """
 
-import ctypes
 import gc
 import json
 import os
@@ -17,7 +16,8 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-_PR_SET_PDEATHSIG: Final = 1
+from tests.controlplane.launch import die_with
+
 _MOST_BYTES: Final = 1 << 20
 """Of a request: an environment and a command line."""
 _STREAMS: Final = 3
@@ -25,7 +25,7 @@ _STREAMS: Final = 3
 
 def main() -> None:
     """Serves requests until the tests have ended. A child returns from here when its command has ended."""
-    _end_with(int(sys.argv[2]))
+    die_with(int(sys.argv[2]))
     connection = socket.socket(fileno=int(sys.argv[1]))
     _preload()
     request = _Server(connection).serve()
@@ -108,7 +108,7 @@ def _preload() -> None:
 
 def _run(request: dict[str, Any]) -> None:
     """Becomes `python -m crdkeeper ARGUMENTS`, as an interpreter does when it starts."""
-    _end_with(request["server"])
+    die_with(request["server"])
     if request["session"]:
         os.setsid()
     os.environ.clear()
@@ -119,13 +119,6 @@ def _run(request: dict[str, Any]) -> None:
     sys.stderr = os.fdopen(2, "w", encoding=encoding, errors="backslashreplace", buffering=1, closefd=False)
     sys.argv = ["crdkeeper", *request["arguments"]]
     runpy.run_module("crdkeeper", run_name="__main__", alter_sys=True)
-
-
-def _end_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; ends it if that has ended already."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    if os.getppid() != parent:
-        sys.exit(1)
 
 
 if __name__ == "__main__":
