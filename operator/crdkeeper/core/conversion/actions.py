@@ -1,13 +1,19 @@
-"""Compiled rules applied to one object: read at a path of the old version, write at a path of the new one."""
+"""Compiled rules applied to one object: read at a path of the old version, write at a path of the new one.
+
+What follows from a rule alone is prepared when it is compiled. A webhook applies each to every object.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, Steps, get, put
+from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, Steps, reader, writer
 from crdkeeper.core.conversion.standins import settle
 from crdkeeper.core.conversion.template import Template
 from crdkeeper.core.conversion.values import NOTHING, Convert, Unconvertible, kind_of
+
+Action = Callable[[Any, dict[str, Any]], None]
+"""Applies a rule, from an object of one version to that of the other, which is being made."""
 
 
 @dataclass(slots=True)
@@ -28,144 +34,155 @@ class Tree:
             tree = tree.inner.setdefault(step, Tree())
         return tree
 
-    def copy(self, value: Any) -> Any:
-        """The object without the fields left to rules. Shares unchanged parts with `value`."""
-        if not isinstance(value, dict):
+    def copier(self) -> Callable[[Any], Any]:
+        """Returns a function that copies a value without the fields that are left to rules by now.
+
+        The copy shares unchanged parts with the value.
+        """
+        skipped = tuple(self.skipped)
+        inner = [(key, tree.copier()) for key, tree in self.inner.items()]
+        drops_first, copy_first = FIRST in self.skipped, dict(inner).get(FIRST)
+
+        def copy(value: Any) -> Any:
+            if isinstance(value, dict):
+                made = value.copy()
+                for key in skipped:
+                    made.pop(key, None)
+                for key, copy_inner in inner:
+                    if key in made:
+                        made[key] = copy_inner(made[key])
+                return made
             if not isinstance(value, list) or not value:
                 return value
             # A path leads to the first item.
-            rest = value[1:] if FIRST in self.skipped else value
-            return [self.inner[FIRST].copy(value[0]), *rest[1:]] if FIRST in self.inner else rest
-        made = value.copy()
-        for key in self.skipped:
-            made.pop(key, None)
-        for key, tree in self.inner.items():
-            if key in made:
-                made[key] = tree.copy(made[key])
-        return made
+            rest = value[1:] if drops_first else value
+            return [copy_first(value[0]), *rest[1:]] if copy_first is not None else rest
+
+        return copy
 
 
-@dataclass(frozen=True, slots=True)
-class Carry:
-    """One field becomes another."""
+def carry(source: Steps, target: Steps, convert: Convert, otherwise: Any) -> Action:
+    """One field becomes another; it shows `otherwise` if the value cannot be converted (`standins`)."""
+    read, write = reader(source), writer(target)
 
-    source: Steps
-    target: Steps
-    convert: Convert
-    otherwise: Any
-    """What the target shows if the value cannot be converted (`standins`)."""
-
-    def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Apply the rule, from `value` to `made`."""
-        found = get(value, self.source)
+    def act(value: Any, made: dict[str, Any]) -> None:
+        found = read(value)
         if found is ABSENT:
             return
         try:
-            put(made, self.target, self.convert(found))
+            write(made, convert(found))
         except NOTHING:
             return
         except Unconvertible as error:
-            settle(made, {self.target: self.otherwise}, self.source, error)
+            settle(made, {target: otherwise}, source, error)
+
+    return act
 
 
-@dataclass(frozen=True, slots=True)
-class Compute:
-    """A field is computed from the whole object, or from one field and the object around it."""
+def compute(
+    source: Steps | None,
+    target: Steps,
+    evaluate: Callable[[Any, Any], Any],
+    otherwise: Any,
+    *,
+    nullable: bool,
+) -> Action:
+    """A field is computed from the whole object, or from one field and the object around it.
 
-    source: Steps | None
-    """If this field is absent, so is the target; None if the target depends on the object alone."""
-    target: Steps
-    evaluate: Callable[[Any, Any], Any]
-    """Called with the object and the value at `source`; null becomes null or nothing, without evaluation."""
-    nullable: bool
-    """Whether the target can be null."""
-    otherwise: Any
-    """What the target shows if the evaluation fails (`standins`)."""
+    `evaluate` is called with the object and the value at `source`. If that field is absent, so is the target;
+    null becomes null or, unless the target is `nullable`, nothing. A `source` of None means that the target
+    depends on the object alone. The target shows `otherwise` if the evaluation fails (`standins`).
+    """
+    read = reader(source) if source is not None else None
+    write = writer(target)
 
-    def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Apply the rule, from `value` to `made`."""
-        found = ABSENT if self.source is None else get(value, self.source)
-        if self.source is not None and (found is ABSENT or found is None):
-            if found is None and self.nullable:
-                put(made, self.target, None)
+    def act(value: Any, made: dict[str, Any]) -> None:
+        found = ABSENT if read is None else read(value)
+        if read is not None and (found is ABSENT or found is None):
+            if found is None and nullable:
+                write(made, None)
             return
         try:
-            put(made, self.target, self.evaluate(value, found))
+            write(made, evaluate(value, found))
         except NOTHING:
             return
         except Unconvertible as error:
-            settle(made, {self.target: self.otherwise}, self.source or self.target, error)
+            settle(made, {target: otherwise}, source or target, error)
+
+    return act
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """A field that does not exist in the other version gets a value, if the object around it exists."""
+def fill(target: Steps, value: Any) -> Action:
+    """A field that does not exist in the other version gets a value, if the object around it exists.
 
-    target: Steps
-    value: Any
+    It must be applied after all other actions.
+    """
+    around, write = reader(target[:-1]), writer(target)
 
-    def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Apply the rule to `made`, after everything else is in it."""
-        if isinstance(get(made, self.target[:-1]), dict):
-            put(made, self.target, self.value)
+    def act(_: Any, made: dict[str, Any]) -> None:
+        if isinstance(around(made), dict):
+            write(made, value)
+
+    return act
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A string becomes several fields."""
+def split(
+    source: Steps,
+    template: Template,
+    parts: Mapping[str, tuple[Steps, Convert]],
+    otherwise: Mapping[Steps, Any],
+) -> Action:
+    """A string becomes several fields; all show `otherwise` if one of them is unknown (`standins`)."""
+    read = reader(source)
+    prepared = [(name, writer(steps), convert) for name, (steps, convert) in parts.items()]
 
-    source: Steps
-    template: Template
-    parts: Mapping[str, tuple[Steps, Convert]]
-    otherwise: Mapping[Steps, Any]
-    """What all fields show if one of them is unknown (`standins`)."""
-
-    def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Apply the rule, from `value` to `made`."""
-        found = get(value, self.source)
+    def act(value: Any, made: dict[str, Any]) -> None:
+        found = read(value)
         if not isinstance(found, str):
             return
         try:
-            texts = self.template.split(found)
-            fields = {steps: convert(texts[name]) for name, (steps, convert) in self.parts.items()}
+            texts = template.split(found)
+            fields = [(write, convert(texts[name])) for name, write, convert in prepared]
         except Unconvertible as error:
-            settle(made, self.otherwise, self.source, error)
+            settle(made, otherwise, source, error)
             return
-        for steps, each in fields.items():
-            put(made, steps, each)
+        for write, each in fields:
+            write(made, each)
+
+    return act
 
 
-@dataclass(frozen=True, slots=True)
-class JoinAction:
-    """Several fields become a string; if one of them is absent, so is the string."""
+def join(
+    target: Steps,
+    template: Template,
+    parts: Mapping[str, tuple[Steps, Convert]],
+    check: Convert,
+    otherwise: Any,
+) -> Action:
+    """Several fields become a string; if one of them is absent, so is the string.
 
-    target: Steps
-    template: Template
-    parts: Mapping[str, tuple[Steps, Convert]]
-    check: Convert
-    """Returns the string, or raises Unconvertible if the field cannot have it."""
-    otherwise: Any
-    """What the target shows if a part cannot become a string (`standins`)."""
+    `check` returns the string, or raises Unconvertible if the field cannot have it. The target shows
+    `otherwise` in that case, and if a part cannot become a string (`standins`).
+    """
+    write = writer(target)
+    prepared = [(name, steps, reader(steps), convert) for name, (steps, convert) in parts.items()]
 
-    def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Apply the rule, from `value` to `made`."""
+    def act(value: Any, made: dict[str, Any]) -> None:
         texts: dict[str, str] = {}
-        for name, (steps, convert) in self.parts.items():
-            found = get(value, steps)
-            if found is ABSENT or found is None:
-                return
-            try:
-                texts[name] = convert(found)
-            except Unconvertible as error:
-                settle(made, {self.target: self.otherwise}, steps, error)
-                return
+        at = target
         try:
-            put(made, self.target, self.check(self.template.join(texts)))
+            for name, steps, read, convert in prepared:
+                found = read(value)
+                if found is ABSENT or found is None:
+                    return
+                at = steps
+                texts[name] = convert(found)
+            at = target
+            write(made, check(template.join(texts)))
         except Unconvertible as error:
-            settle(made, {self.target: self.otherwise}, self.target, error)
+            settle(made, {target: otherwise}, at, error)
 
-
-Action = Carry | Compute | Fill | Split | JoinAction
+    return act
 
 
 def over_list(convert: Convert) -> Convert:

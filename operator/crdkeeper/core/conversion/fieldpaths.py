@@ -5,6 +5,7 @@ A path leads through objects, to an entry of a map (`spec.limits[memory]`), and 
 """
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -81,6 +82,41 @@ def get(value: Any, steps: Steps) -> Any:
         else:
             return ABSENT
     return value
+
+
+def reader(steps: Steps) -> Callable[[Any], Any]:
+    """Returns `get` for this path, prepared once: a webhook reads it in each object."""
+    if FIRST in steps or not steps:
+        return lambda value: get(value, steps)
+    *way, last = steps
+
+    def read(value: Any) -> Any:
+        try:
+            for step in way:
+                value = value[step]
+            return value[last]
+        except (KeyError, TypeError):
+            return ABSENT
+
+    return read
+
+
+def writer(steps: Steps) -> Callable[[dict[str, Any], Any], None]:
+    """Returns `put` for this path; it may change what exists on the way, as `put` may."""
+    if FIRST in steps:
+        return lambda target, value: put(target, steps, value)
+    *way, last = steps
+
+    def write(target: dict[str, Any], value: Any) -> None:
+        inner: Any = target
+        try:
+            for step in way:
+                inner = inner[step]
+            inner[last] = value
+        except (KeyError, TypeError):
+            put(target, steps, value)
+
+    return write
 
 
 def put(target: dict[str, Any], steps: Steps, value: Any) -> None:

@@ -79,14 +79,16 @@ def loads(text: bytes | bytearray | str) -> Any:
 
 def dumps(value: Any, *, sort: bool = False) -> bytes:
     """Serialize a value as JSON, with sorted keys if `sort`."""
-    deep: list[bytes] = []
     option = orjson.OPT_SORT_KEYS if sort else None
+    try:
+        return orjson.dumps(value, None, option)
+    except orjson.JSONEncodeError:
+        pass  # it contains a `Deep`, or a number too large for orjson
+    deep: list[bytes] = []
     try:
         text = _named(value, deep, "", option)
     except orjson.JSONEncodeError:
         return _joined(value, sort=sort)
-    if not deep:
-        return text
     # orjson.Fragment is meant for this, but orjson 3.13 writes some beyond its buffer. No value contains a
     # digest of all values.
     name = sha256(b"".join((text, *deep))).hexdigest()

@@ -39,6 +39,8 @@ def is_note(key: str) -> bool:
 
 def note_of(value: Mapping[str, Any], version: str) -> Any:
     """The note for a version, whoever wrote it; None if there is none, and not always text."""
+    if _noteless(value):
+        return None
     text = annotations_of(value).get(PREFIX + version)
     return _joined(labels_of(value), version) if text is None else text
 
@@ -106,7 +108,14 @@ def _joined(labels: Mapping[str, Any], version: str) -> str | None:
         return ""
 
 
+def _noteless(value: Mapping[str, Any]) -> bool:
+    """Whether there is certainly no note: a quick check, as most objects have none."""
+    return PREFIX not in "\n".join((*annotations_of(value), *labels_of(value)))
+
+
 def _without(value: Mapping[str, Any], taken: Callable[[str], bool]) -> dict[str, Any]:
+    if _noteless(value):
+        return dict(value)
     for field, found in ((ANNOTATIONS, annotations_of(value)), (LABELS, labels_of(value))):
         left = {key: each for key, each in found.items() if not taken(key)}
         if len(left) != len(found):

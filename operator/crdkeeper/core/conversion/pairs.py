@@ -47,16 +47,14 @@ class Inner(Protocol):
     """Compiled rules for the objects in a list or a map (a `Scope`)."""
 
     exact: bool
+    to_hub: Convert
+    """Converts the spoke's object to the hub."""
+    to_spoke: Convert
+    """Converts the hub's object to the spoke."""
 
     @property
     def lossy(self) -> bool:
         """Whether rules allow something to be lost."""
-
-    def to_hub(self, value: Any) -> Any:
-        """Convert the spoke's object to the hub."""
-
-    def to_spoke(self, value: Any) -> Any:
-        """Convert the hub's object to the spoke."""
 
     def forgiven(self, side: str, before: Any, after: Any) -> Any:
         """The object that it may have been."""

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from crdkeeper.api.versionconversion import ConversionRule
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, JoinAction, Split
+from crdkeeper.core.conversion import actions
+from crdkeeper.core.conversion.actions import Action, Tree
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, BadPath, Steps, show
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
@@ -81,6 +82,8 @@ class Scope:
         self._fields = Fields(self._schemas, top=top)
         self._actions: dict[str, list[Action]] = {HUB: [], SPOKE: []}
         """The actions that write each side."""
+        self._last: dict[str, list[Action]] = {HUB: [], SPOKE: []}
+        """The actions that write each side after all of `_actions`."""
         self._losses: dict[str, list[tuple[Steps, Forgive]]] = {HUB: [], SPOKE: []}
         """Fields that may be lost, or in which something may, by side."""
         for i, rule in enumerate(rules):
@@ -89,28 +92,17 @@ class Scope:
             steps[0] == "metadata" for claimed in self._fields.claimed.values() for steps in claimed
         )
         """Whether rules are about annotations or labels."""
-        for actions in self._actions.values():
-            actions.sort(key=lambda each: isinstance(each, Fill))
         if not self.errors:
             coverage = Coverage(self._schemas, self._fields.claimed, self._fields.trees, top=top)
             self.errors.extend(RuleError("schema", str(each), each.rules) for each in coverage.gaps)
             self.exact = self.exact and coverage.exact
+        self.to_hub = self._way(SPOKE, HUB)
+        """Converts the spoke's object to the hub. Raises Unconvertible, naming the field."""
+        self.to_spoke = self._way(HUB, SPOKE)
+        """Converts the hub's object to the spoke. Raises Unconvertible, naming the field."""
 
-    def to_hub(self, value: Any) -> Any:
-        """Convert the spoke's object to the hub. Raises Unconvertible, naming the field."""
-        return self._convert(value, SPOKE, HUB)
-
-    def to_spoke(self, value: Any) -> Any:
-        """Convert the hub's object to the spoke. Raises Unconvertible, naming the field."""
-        return self._convert(value, HUB, SPOKE)
-
-    def _convert(self, value: Any, source: str, target: str) -> Any:
-        if not isinstance(value, dict):
-            raise Unconvertible(f"{kind_of(value)}, and no object")
-        made = self._fields.trees[source].copy(value)
-        for action in self._actions[target]:
-            action(value, made)
-        return made
+    def _way(self, source: str, target: str) -> Convert:
+        return _converting(self._fields.trees[source], (*self._actions[target], *self._last[target]))
 
     def forgiven(self, side: str, before: Any, after: Any) -> Any:
         """`before`, but with the values of `after`, its round trip, where rules allow losses."""
@@ -196,7 +188,8 @@ class Scope:
             otherwise = self._otherwise(
                 rule, f"{where}.fill.{side}", side, own, fills.get(side, ABSENT), back
             )
-            self._act(side, Carry(other[0], own[0], self._checked(own[0], there), otherwise), own[0])
+            carried = actions.carry(other[0], own[0], self._checked(own[0], there), otherwise)
+            self._act(side, carried, own[0])
         if made.forgive is not None:
             for side, steps in ((HUB, hub[0]), (SPOKE, spoke[0])):
                 self._losses[side].append((steps, partial(made.forgive, side)))
@@ -241,6 +234,9 @@ class Scope:
     def _act(self, side: str, action: Action, *targets: Steps) -> None:
         """Run this when an object of that side is created."""
         self._actions[side].append(action)
+        self._own(side, *targets)
+
+    def _own(self, side: str, *targets: Steps) -> None:
         for steps in targets:
             self._fields.trees[other_side(side)].own(steps)
 
@@ -258,7 +254,8 @@ class Scope:
         if rule.drop:
             self._losses[side].append((claimed[0], lambda before, after: after))
         if rule.fill is not None:
-            self._act(side, Fill(claimed[0], rule.fill), claimed[0])
+            self._last[side].append(actions.fill(claimed[0], rule.fill))
+            self._own(side, claimed[0])
 
     def _add_expressions(self, rule: ConversionRule, where: str) -> None:
         # The engine is large, and few conversions need it.
@@ -295,7 +292,8 @@ class Scope:
             fill = fills.get(side, ABSENT)
             otherwise = self._otherwise(rule, f"{where}.fill.{side}", side, target, fill, None)
             made = self._checked(target[0], made)
-            self._act(side, Compute(steps, target[0], made, nullable, otherwise), target[0])
+            computed = actions.compute(steps, target[0], made, otherwise, nullable=nullable)
+            self._act(side, computed, target[0])
 
     def _add_join(self, rule: ConversionRule, where: str) -> None:
         join = rule.join
@@ -345,11 +343,11 @@ class Scope:
             for name, part in parts.items()
             if part is not None
         }
-        split = Split(whole[0], template, to_part, otherwise)
+        split = actions.split(whole[0], template, to_part, otherwise)
         self._act(other, split, *(steps for steps, _ in to_part.values()))
         fill = self._otherwise(rule, f"{where}.fill.{side}", side, whole, fills.get(side, ABSENT), None)
         check = self._checked(whole[0], same)
-        self._act(side, JoinAction(whole[0], template, to_text, check, fill), whole[0])
+        self._act(side, actions.join(whole[0], template, to_text, check, fill), whole[0])
         self.exact = False
 
     def _inner(
@@ -359,6 +357,20 @@ class Scope:
         self.costly = self.costly or scope.costly
         self.errors += [replace(each, where=at) if each.where == "schema" else each for each in scope.errors]
         return None if scope.errors else scope
+
+
+def _converting(tree: Tree, applied: Sequence[Action]) -> Convert:
+    copy = tree.copier()
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Unconvertible(f"{kind_of(value)}, and no object")
+        made = copy(value)
+        for act in applied:
+            act(value, made)
+        return made
+
+    return convert
 
 
 def _forgiven(before: Any, after: Any, steps: Steps, forgive: Forgive) -> Any:
