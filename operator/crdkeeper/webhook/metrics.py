@@ -114,7 +114,8 @@ class WebhookMetrics:
             self.stand_ins.labels(resource).inc(tally.stand_ins)
         count.inc(objects)
         (not_converted if failed else converted).inc()
-        unbelieved.inc(tally.ignored)
+        if tally.ignored:
+            unbelieved.inc(tally.ignored)
 
     def judged(self, outcome: str, seconds: float) -> None:
         """A request about a change of a CRD was answered."""

@@ -11,22 +11,17 @@ from typing import Any, Final, Protocol, cast
 
 import httptools
 
+from crdkeeper.webhook.http.heads import MOST_DIGITS, Around, Head, KnownHeads, split
 from crdkeeper.webhook.http.shedding import Room
 from crdkeeper.webhook.http.types import LATER, TEXT, Body, Gate, Handler, HttpLimits, Response
 
 _log = logging.getLogger(__name__)
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_CLOSE: Final = b"Connection: close\r\n"
 _VERSIONS: Final = ("1.0", "1.1")
-_MOST_DIGITS: Final = 19
-"""The most digits of a Content-Length that fits into 64 bits."""
 _PIECE_BYTES: Final = 64 << 10
 """Passed to the transport at a time: it buffers what a client does not read, and does not say how much."""
 _BUSY: Final = Response(b"too many requests at once\n", 503, TEXT + LATER)
-_STATUS_LINES: Final = {
-    each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode("latin-1") for each in HTTPStatus
-}
 
 
 class Owner(Protocol):
@@ -35,6 +30,7 @@ class Owner(Protocol):
     limits: HttpLimits
     handle: Handler
     gate: Gate
+    heads: KnownHeads
     refused: Callable[[Response], None]
     small: Room
     large: Room
@@ -85,6 +81,8 @@ class ClientConnection(asyncio.Protocol):
         self._url = b""
         self._hosts = 0
         self._expects = False
+        self._around: Around | None = None
+        """The head of a request that came in one piece."""
         self._method = self._path = ""
         self._body: Body = b""
 
@@ -128,6 +126,10 @@ class ClientConnection(asyncio.Protocol):
             self._ending = True
         if self._ending:
             return  # dropped: the client must first read its answer
+        whole = split(data) if self.idle else None
+        if whole is not None and self._take_known(*whole, data):
+            return
+        self._around = whole[0] if whole is not None else None
         if self._in_head:
             self._unended_bytes += len(data)
         self._complete = False
@@ -141,6 +143,22 @@ class ClientConnection(asyncio.Protocol):
         # The parser keeps an unfinished header.
         if self._in_head and self._unended_bytes > self._server.limits.head_bytes and not self._ending:
             self._refuse(431, "the headers are too large")
+
+    def _take_known(self, around: Around, start: int, data: bytes) -> bool:
+        """Take a whole request with a known head. False if it is for the parser."""
+        server, size = self._server, len(data) - start
+        head = server.heads.get(around)
+        if head is None or size > server.limits.body_bytes or server.gate(head.method, head.path) is not None:
+            return False
+        self.idle = self._in_head = False
+        self.since = self._loop.time()
+        self._room = self._room_for(size)
+        if not self._room.take(self, size):
+            self._end(_BUSY)
+            return True
+        self._method, self._path, self._body = head.method, head.path, data[start:]
+        self._answer(head.keep)
+        return True
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -176,12 +194,16 @@ class ClientConnection(asyncio.Protocol):
 
     def _expect_body(self, length: bytes) -> None:
         # The parser has checked that these are digits; the number of leading zeros has no limit.
-        if len(length) > _MOST_DIGITS:
+        if len(length) > MOST_DIGITS:
             self._stop(400, "the Content-Length is not a length")
-        size, server = int(length), self._server
-        if size > server.limits.body_bytes:
+        size = int(length)
+        if size > self._server.limits.body_bytes:
             self._stop(413, "the body is too large")
-        self._room = server.small if size <= server.limits.small_bytes else server.large
+        self._room = self._room_for(size)
+
+    def _room_for(self, size: int) -> Room:
+        server = self._server
+        return server.small if size <= server.limits.small_bytes else server.large
 
     def _grow_head(self, size: int) -> None:
         self._head_bytes += size
@@ -229,6 +251,11 @@ class ClientConnection(asyncio.Protocol):
         """The request is complete: answer it."""
         self._complete = True
         keep = self._parser.should_keep_alive()
+        if self._around is not None and not self._expects:
+            self._server.heads.learn(self._around, Head(self._method, self._path, keep))
+        self._answer(keep)
+
+    def _answer(self, keep: bool) -> None:
         try:
             made = self._server.handle(self._method, self._path, self._body, self.source)
         except Exception:
@@ -325,10 +352,8 @@ class ClientConnection(asyncio.Protocol):
     def _write(self, answer: Response, keep: bool) -> None:
         """Write an answer or, if it is large, its first piece."""
         if self._transport is not None:
-            length = b"Content-Length: %d\r\n\r\n" % len(answer.body)
-            close = b"" if keep else _CLOSE
-            line, body = _STATUS_LINES[answer.status], answer.body[:_PIECE_BYTES]
-            self._transport.write(b"".join((line, self._server.date, answer.headers, close, length, body)))
+            head = answer.head(self._server.date, keep=keep)
+            self._transport.write(head + answer.body[:_PIECE_BYTES])
 
     def _release(self) -> None:
         self._room.free(self)

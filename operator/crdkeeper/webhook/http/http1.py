@@ -18,6 +18,7 @@ from typing import Final, Protocol, TypeVar
 
 from crdkeeper.listening import address_of, listening
 from crdkeeper.webhook.http.connection import ClientConnection
+from crdkeeper.webhook.http.heads import KnownHeads
 from crdkeeper.webhook.http.shedding import Ledger, Room, gives_way
 from crdkeeper.webhook.http.types import Gate, Handler, HttpLimits, Response
 
@@ -78,6 +79,7 @@ class Http1Server:
         self.refused = refused
         """Called for each answer to a request that was not read completely."""
         self.limits = limits
+        self.heads = KnownHeads()
         self._neighbors = neighbors
         ledgers: Sequence[Ledger | None] = neighbors.ledgers if neighbors else (None, None, None)
         self.small = Room(limits.held_bytes // 2, ledgers[0])

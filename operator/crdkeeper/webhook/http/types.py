@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 TEXT: Final = b"Content-Type: text/plain; charset=utf-8\r\n"
 JSON: Final = b"Content-Type: application/json\r\n"
 LATER: Final = b"Retry-After: 1\r\n"
 """Makes an API server retry a conversion that got 503, up to ten times (client-go's rest.Request)."""
+_STATUS_LINES: Final = {
+    each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode("latin-1") for each in HTTPStatus
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,12 @@ class Response(NamedTuple):
     body: bytes
     status: int = 200
     headers: bytes = TEXT
+
+    def head(self, date: bytes, *, keep: bool) -> bytes:
+        """What precedes the body. `date` is a header's line; without `keep`, no other answer follows."""
+        length = b"Content-Length: %d\r\n\r\n" % len(self.body)
+        close = b"" if keep else b"Connection: close\r\n"
+        return b"".join((_STATUS_LINES[self.status], date, self.headers, close, length))
 
 
 Body = bytes | bytearray
