@@ -3,19 +3,24 @@
 import asyncio
 from collections.abc import Callable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from crdkeeper.api.meta import set_condition
 from crdkeeper.api.storagemigration import GroupResource, StorageMigration
 from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError, Client, Unreachable
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.migration.sharding import BEAT_SECONDS, Shard
+from crdkeeper.operations.migration import sharing as sharing_module
+from crdkeeper.operations.migration import sweep as sweep_module
 from crdkeeper.operations.migration.sharing import Sharing
 from tests import virtualtime
-from tests.unit.builders import migration
+from tests.unit.builders import NOW, at_work, migration
 from tests.unit.controllers.fakeapi import OURS, FakeApi
+from tests.unit.operations.migration.scriptedobjects import Objects, error, sweep_of
 
 PATH = f"{OURS}/storagemigrations/m"
 PASSING = [ApiError(429, {}), ApiError(503, {}), Unreachable("no answer")]
@@ -43,13 +48,18 @@ class Server(FakeApi):
             if not self.prunes:
                 status["shards"] = body["status"]["shards"]
             return self.objects[PATH]
-        found = status["shards"]["coordinator"]
+        where, key = _place(status["shards"], body[-1]["path"])
+        found = where[key]
         assert [each["value"] for each in body if each["path"].endswith("/term")] == [found["term"]]
-        begun = not found.get("holder")
-        status["shards"]["coordinator"] = body[-1]["value"]
-        if begun:
+        where[key] = body[-1]["value"]
+        if key == "coordinator" and not found.get("holder"):
             self.failures += [("GET", PATH, each) for each in self.after_claim]
         return self.objects[PATH]
+
+
+def _place(shards: dict[str, Any], path: str) -> tuple[Any, Any]:
+    *_, last = path.split("/")
+    return (shards, last) if last == "coordinator" else (shards["parts"], int(last))
 
 
 class Office:
@@ -67,12 +77,19 @@ class Office:
         return end
 
 
-def run(server: Server, office: Callable[[StorageMigration], Any]) -> list[str]:
+def run(server: Server, office: Callable[[StorageMigration], Any], *, parts: int = 3) -> list[str]:
     """Run one process to its end; returns what it said."""
     told: list[str] = []
     request = Request(GroupResource(group="example.com", resource="widgets"), {})
     sharing = Sharing(
-        cast(Client, server), request, Shard(0, 3), "me", lambda seen: None, told.append, office, migration()
+        cast(Client, server),
+        request,
+        Shard(0, parts),
+        "me",
+        lambda seen: None,
+        told.append,
+        office,
+        migration(),
     )
 
     async def main() -> None:
@@ -132,3 +149,39 @@ def test_beats_of_several_do_not_stay_in_step() -> None:
     between = [after - before for before, after in pairwise(beats)]
     assert 9 <= len(between) <= 16
     assert 0.79 * BEAT_SECONDS <= min(between) < max(between) <= 1.21 * BEAT_SECONDS
+
+
+def work(
+    server: Server, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], list[str]]:
+    """Have one process work on the only part, with these objects. The part at the end, and what it said."""
+    made = at_work()
+    set_condition(made.status.conditions, "Rewritten", "False", "Rewriting", "", generation=1, now=NOW)
+    server.objects[PATH] = made.to_object()
+    monkeypatch.setattr(sharing_module, "time", SimpleNamespace(monotonic=virtualtime.now))
+    monkeypatch.setattr(sweep_module, "time", SimpleNamespace(monotonic=virtualtime.now))
+    monkeypatch.setattr(
+        sharing_module, "prepare_sweep", lambda *_, **__: sweep_of(objects, maxObjectsPerSecond=2)
+    )
+
+    async def office(current: StorageMigration) -> bool:
+        while not server.objects[PATH]["status"]["shards"]["parts"][0].get("done"):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        return True
+
+    told = run(server, office, parts=1)
+    return server.objects[PATH]["status"]["shards"]["parts"][0], told
+
+
+NAMES = " ".join(f"w{number}" for number in range(40))
+
+
+def test_a_part_counts_what_was_written_until_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    withdrawn = error(403, {"message": 'User "me" cannot patch resource "widgets"'})
+    objects = Objects(
+        NAMES, answer=lambda name, attempt: withdrawn if name == "w18" and attempt == 1 else None
+    )
+    part, told = work(Server(), objects, monkeypatch)
+    assert any("was given up" in each for each in told)
+    assert (part["rewritten"], part["scanned"]) == (40, 40)
+    assert sum(objects.attempts.values()) == 41
