@@ -193,10 +193,12 @@ LOADS ?= 0 0.5 1
 # Requests in flight, and objects a second (maxObjectsPerSecond).
 FIXED ?= 2 4 8 16 32 64
 RATES ?= 50 100 200
+# Of the API server's seats: a priority level of their own for migrations, as in manifests/priority.
+SHARES ?=
 
 .PHONY: bench-pace
 bench-pace: controlplane ## Compare fixed numbers of requests in flight with the adapted one, and what another client sees meanwhile
-	$(BIN)/python -m tests.benchmark.paces $(WITH_OBJECTS) --rounds $(ROUNDS) --fixed $(FIXED) --rates $(RATES) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync)
+	$(BIN)/python -m tests.benchmark.paces $(WITH_OBJECTS) --rounds $(ROUNDS) --fixed $(FIXED) --rates $(RATES) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync) $(if $(SHARES),--shares $(SHARES))
 
 .PHONY: bench-overhead
 bench-overhead: controlplane ## Show what a migration costs the API server beside the patches, part by part
