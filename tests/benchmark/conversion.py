@@ -17,6 +17,7 @@ from statistics import median
 from typing import Final
 
 from tests.benchmark import conversionsubject as subject
+from tests.benchmark.command import noise_shown
 from tests.benchmark.conversioncontestants import GO, LOOPBACK, ByHand, Contestant, Ours
 from tests.benchmark.load import Failed, Sample, Target, get, load, post
 from tests.benchmark.meter import Meter, memory_with_children
@@ -247,15 +248,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     size = len(json.dumps(subject.stored("example.com", subject.STORAGE, 0)))
     print(f"Objects of {size:,} bytes; {os.cpu_count()} cores.", end="\n\n")
     try:
-        sections = run(options)
+        with noise_shown():
+            sections = run(options)
     except KeyboardInterrupt:
         return 130
     except Failed as error:
         print(f"The benchmark failed: {error}", file=sys.stderr)
         return 1
-    used = [each.usage for section in sections for samples in section.samples.values() for each in samples]
-    others = sum(each.others for each in used) / sum(each.seconds for each in used)
-    print(LEGEND, "", f"The clients and other programs kept {others:.1f} cores busy meanwhile.", sep="\n")
+    print(LEGEND)
     if options.json:
         options.json.write_text(json.dumps([each.to_object() for each in sections], indent=2) + "\n")
     return 0

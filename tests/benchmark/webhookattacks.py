@@ -18,6 +18,7 @@ from random import Random
 from typing import Final
 
 from tests.benchmark import conversionsubject as subject
+from tests.benchmark.command import noise_shown
 from tests.benchmark.conversioncontestants import LOOPBACK, Ours
 from tests.benchmark.load import post
 from tests.benchmark.meter import peak_memory, reset_peak_memory, resident_memory
@@ -338,15 +339,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     address = NEIGHBOUR if options.same_address else LOOPBACK
-    for name in options.attacks or ATTACKS:
-        with tempfile.TemporaryDirectory(prefix="crdkeeper-attack-") as directory:
-            ours = Ours(Authority(), Path(directory))
-            try:
-                ours.start()
-                line = asyncio.run(figures(ours, ATTACKS[name], options.seconds, address))
-            finally:
-                ours.close()
-        print(f"{name}: {line}", flush=True)
+    with noise_shown():
+        for name in options.attacks or ATTACKS:
+            with tempfile.TemporaryDirectory(prefix="crdkeeper-attack-") as directory:
+                ours = Ours(Authority(), Path(directory))
+                try:
+                    ours.start()
+                    line = asyncio.run(figures(ours, ATTACKS[name], options.seconds, address))
+                finally:
+                    ours.close()
+            print(f"{name}: {line}", flush=True)
     return 0
 
 
