@@ -2,7 +2,6 @@
 
 import resource
 import sys
-from asyncio import sslproto
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -12,8 +11,6 @@ from crdkeeper.webhook.http.types import TEXT, Body, HttpLimits, Response
 
 _SWITCH_SECONDS: Final = 0.0005
 """How long a thread that compiles rules may block requests at a time. With 5 ms, some waited 150 ms."""
-_TLS_BUFFER_BYTES: Final = 32 << 10
-"""asyncio's read buffer per connection. With its default of 256 KiB, 1,000 connections take 256 MiB."""
 _OTHER_DESCRIPTORS: Final = 250
 """Besides conversions: probes, the API server, files."""
 _PATH: Final = "/convert/"
@@ -61,7 +58,6 @@ class Routes:
 def prepare_to_serve() -> None:
     """Set what is set once for a whole process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-    sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
 
 
 def affordable(limits: HttpLimits) -> HttpLimits:
