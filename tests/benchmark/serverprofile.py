@@ -16,9 +16,10 @@ WORK: Final[Mapping[str, str]] = {
     # Not all of the watch cache: a write passes through it on its way to etcd.
     "watches": r"cacher\.\(\*(watchCache|cacheWatcher)|\(\*Cacher\)\.dispatch|etcd3\.\(\*watchChan\)|"
     r"client-go/tools/cache|WatchServer",
+    # Before managedFields, which wrap the chain of admission.
+    "admission": r"apiserver/pkg/admission|plugin/pkg/admission",
     "managedFields": r"structured-merge-diff|managedfields|fieldmanager",
     "CEL rules of the schema": r"apiserver/schema/cel",
-    "admission": r"apiserver/pkg/admission|plugin/pkg/admission",
     "schema: prune, default, validate": r"pkg/apiserver/(schema|validation)|kube-openapi/pkg/validation",
     "patch": r"json-patch|handlers\.\(\*\w+Patcher\)",
     "JSON": r"encoding/json|sigs\.k8s\.io/json|json-iterator|runtime/serializer",
