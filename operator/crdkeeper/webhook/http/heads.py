@@ -1,7 +1,7 @@
 """Heads of requests that were parsed before: a client's are alike but for the length of the body.
 
-To parse one costs more than all else that the server does for a request. The same bytes mean the same: what
-the parser and the server once found acceptable need not be parsed again.
+To parse one is half of what the server itself does for a request. The same bytes mean the same: what the
+parser and the server once found acceptable need not be parsed again.
 """
 
 from typing import Final, NamedTuple
