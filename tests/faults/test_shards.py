@@ -53,18 +53,14 @@ async def test_each_shard_rewrites_its_part(
     made = await admin.migration(crew.name)
     assert condition(made, "Succeeded").reason == "Migrated"
     progress = made.status.progress
-    # On a busy machine, an answer may be lost, or come after its process was taken for dead: then
-    # the object is found to be current.
-    said = [each.stderr for each in crew.all]
-    assert (progress.rewritten + progress.current, progress.total) == (OBJECTS, OBJECTS), said
+    counted, said = (progress.rewritten, progress.current, progress.total), [each.stderr for each in crew.all]
+    assert counted == (OBJECTS, 0, OBJECTS), said
     sizes = [0] * SHARDS
     for key in before:
         namespace, name = key.split("/")[-2:]
         sizes[part_of(namespace, name, SHARDS)] += 1
     assert made.status.shards is not None
-    parts = made.status.shards.parts
-    assert sum(each.rewritten for each in parts) == progress.rewritten, said
-    assert all(0 < each.rewritten <= size for each, size in zip(parts, sizes, strict=True)), said
+    assert [each.rewritten for each in made.status.shards.parts] == sizes, said
     assert sum("coordinates the migration" in each.stderr for each in crew.all) == 1
 
     late = await crew.start(0).done()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from crdkeeper.api.storagemigration import (
     MigrationClaim,
@@ -29,6 +30,7 @@ from crdkeeper.core.migration.evidence import lacks_right
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.migration.sharding import (
+    DEAD_SECONDS,
     Liveness,
     Shard,
     begun,
@@ -69,11 +71,19 @@ class _Claimed:
             self.state = after
         return held
 
-    async def release(self, after: MigrationClaim) -> None:
-        """Give it up as far as the API server can be reached; otherwise others wait until it seems dead."""
+    async def release(self, after: MigrationClaim, seconds: float = _LAST_SAVE_SECONDS) -> None:
+        """Give it up, and try so long; otherwise others wait until it seems dead."""
         after = after.model_copy(update={"holder": "", "beat": after.beat + 1})
-        with suppress(ApiError, Unreachable, TimeoutError):
-            await asyncio.wait_for(self.write(after), _LAST_SAVE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for attempt in count():
+                    try:
+                        await self.write(after)
+                        return
+                    except (ApiError, Unreachable) as error:
+                        if not _passes(error):
+                            return
+                    await asyncio.sleep(backoff(attempt, 0.5, 4.0))
 
 
 @dataclass(slots=True)
@@ -151,7 +161,7 @@ class Sharing:
 
     def _bear(self, error: ApiError | Unreachable) -> None:
         """Say what may pass by itself, so that the next attempt may succeed. Raises anything else."""
-        if isinstance(error, ApiError) and error.code != 429 and error.code < 500:
+        if not _passes(error):
             raise error
         self.say(f"The API server does not respond: {error}")
 
@@ -296,7 +306,8 @@ class Sharing:
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-            await mine.release(now)
+            # Without this, a part that is done would be listed again by whoever takes this process for dead.
+            await mine.release(now, DEAD_SECONDS if now.done else _LAST_SAVE_SECONDS)
 
 
 def _advanced(part: MigrationPart, sweep: Sweep, beat: int) -> MigrationPart:
@@ -318,6 +329,11 @@ def _advanced(part: MigrationPart, sweep: Sweep, beat: int) -> MigrationPart:
             "concurrency": sweep.concurrency,
         }
     )
+
+
+def _passes(error: ApiError | Unreachable) -> bool:
+    """Whether the next attempt may succeed."""
+    return isinstance(error, Unreachable) or error.code == 429 or error.code >= 500
 
 
 def _until_beat() -> float:

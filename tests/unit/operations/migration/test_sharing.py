@@ -185,3 +185,21 @@ def test_a_part_counts_what_was_written_until_it_was_interrupted(monkeypatch: py
     assert any("was given up" in each for each in told)
     assert (part["rewritten"], part["scanned"]) == (40, 40)
     assert sum(objects.attempts.values()) == 41
+
+
+@pytest.mark.parametrize("error", PASSING, ids=str)
+def test_a_part_that_is_done_stays_done(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although its last write fails at first: else it would be listed again, and counted as current."""
+    server, objects, store = Server(), Objects(NAMES), Server.request
+    errors = [error] * 3
+
+    async def request(method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
+        if method == "PATCH" and isinstance(body, list) and body[-1]["value"].get("done") and errors:
+            raise errors.pop()
+        return await store(server, method, path, body, **more)
+
+    monkeypatch.setattr(server, "request", request)
+    part, told = work(server, objects, monkeypatch)
+    assert not errors
+    assert not any("no sign of life" in each for each in told)
+    assert (part["rewritten"], part["scanned"]) == (40, 40)
