@@ -275,39 +275,39 @@ class Sharing:
             served=(),
             part=which,
         )
-        now = part
+        ended: dict[str, object] = {}
+        beats = count(part.beat + 1)
         running = asyncio.ensure_future(sweep.run(part.continue_token))
         try:
             while not running.done():
                 await asyncio.wait({running}, timeout=_until_beat())
-                now = _advanced(part, sweep, now.beat + 1)
+                now = _advanced(part, sweep, next(beats))
                 if not running.done() and not await self._beat(mine, now):
                     raise _Lost
             running.result()
-            scanned = part.scanned + sweep.tally.scanned
-            now = now.model_copy(update={"done": True, "continue_token": None, "scanned": scanned})
+            ended = {"done": True, "continue_token": None, "scanned": part.scanned + sweep.tally.scanned}
             self._troubles = 0
-            self.say(f"Part {which[0]} of {which[1]} is done: {now.rewritten:,} objects rewritten.")
-        except asyncio.CancelledError:
-            now = _advanced(part, sweep, now.beat + 1)
-            raise
+            rewritten = part.rewritten + sweep.tally.rewritten
+            self.say(f"Part {which[0]} of {which[1]} is done: {rewritten:,} objects rewritten.")
         except _Lost:
             self.say(f"Another process works on part {which[0]} now.")
         except (Interrupted, ApiError, Unreachable) as error:
             seconds = backoff(self._troubles, 1.0, 60.0)
             self._troubles, self._not_before = self._troubles + 1, time.monotonic() + seconds
-            # A token that the server does not take costs a list from the beginning.
-            token = None if isinstance(error, ApiError) else now.continue_token
-            counts = {} if token else {"scanned": 0, "refused": 0, "examples": []}
-            now = now.model_copy(
-                update={"trouble": bounded(str(error), LINE_BYTES), "continue_token": token, **counts}
-            )
+            ended = {"trouble": bounded(str(error), LINE_BYTES)}
+            if isinstance(error, ApiError):
+                # A token that the server does not take costs a list from the beginning.
+                ended["continue_token"] = None
             self.say(f"Part {which[0]} was given up: {error}. Trying again in {seconds:.0f} s.")
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
+            # Only now, and not with the last beat: objects are written until here.
+            last = _advanced(part, sweep, next(beats)).model_copy(update=ended)
+            if last.trouble and not last.continue_token:
+                last = last.model_copy(update={"scanned": 0, "refused": 0, "examples": []})
             # Without this, a part that is done would be listed again by whoever takes this process for dead.
-            await mine.release(now, DEAD_SECONDS if now.done else _LAST_SAVE_SECONDS)
+            await mine.release(last, DEAD_SECONDS if last.done else _LAST_SAVE_SECONDS)
 
 
 def _advanced(part: MigrationPart, sweep: Sweep, beat: int) -> MigrationPart:

@@ -1,7 +1,7 @@
 """One pass over all objects of a resource: page by page, with many concurrent writes.
 
-A producer lists pages ahead of a pool of workers whose size follows `Pace`. `evidence.judge` decides what
-each answer means; this module only acts on it.
+A producer lists pages ahead of a `WriterPool`, whose size follows `Pace`. `evidence.outcome_of` decides
+what each answer means; this module only acts on it.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from crdkeeper.core.migration.protocol import SweepType
 from crdkeeper.core.migration.sharding import part_of
 from crdkeeper.core.servermessages import message_of
 from crdkeeper.operations.migration.outage import PAUSES, Batch, Outage, Undecided
+from crdkeeper.operations.migration.writerpool import WriterPool
 
 REFUSED_KEPT = 1000
 """Names of refused objects to keep, so that a retry need not list all objects."""
@@ -72,7 +73,7 @@ class Sweep:
     _queue: asyncio.Queue[tuple[ObjectRef, Batch]] = field(init=False)
     _batches: deque[Batch] = field(default_factory=deque, init=False)
     _next_token: str | None = field(default=None, init=False)
-    _workers: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _pool: WriterPool = field(init=False)
     _failure: asyncio.Future[None] = field(init=False)
     _budgets: list[tuple[Budget, Callable[[], float]]] = field(default_factory=list, init=False)
     _object_bytes: float = field(default=0.0, init=False)
@@ -86,6 +87,7 @@ class Sweep:
         self.pace = Pace(
             max(1, self.limits.max_concurrency // shares), max(1, self.limits.min_concurrency // shares)
         )
+        self._pool = WriterPool(self._work, lambda: self.pace.concurrency)
         self._queue = asyncio.Queue(2 * PAGE)
         self._failure = asyncio.get_running_loop().create_future()
         self.tally.refused = self.refused
@@ -135,12 +137,9 @@ class Sweep:
             if drained is not None:
                 drained.result()
         finally:
-            running = [each for each in (producer, drained, *self._workers) if each is not None]
-            for each in running:
-                each.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            if not self._failure.done():
-                self._failure.cancel()
+            await self._pool.end([each for each in (producer, drained) if each is not None])
+            if not self._failure.cancel():
+                self._failure.exception()  # also one that came meanwhile is known
 
     async def _list(self, token: str | None) -> None:
         seen = 0
@@ -221,13 +220,13 @@ class Sweep:
         if not refs:
             self.advanced.set()
         for ref in refs:
-            self._staff()
+            self._pool.staff()
             await self._queue.put((ref, batch))
 
     async def _feed_again(self) -> None:
         while self._outage.again:
             undecided = self._outage.again.popleft()
-            self._staff()
+            self._pool.staff()
             await self._queue.put((undecided.ref, undecided.batch))
 
     async def _finish(self) -> None:
@@ -243,33 +242,19 @@ class Sweep:
         for refused in self._outage.give_up():
             self._quarantine(refused)
 
-    def _staff(self) -> None:
-        while len(self._workers) < self.pace.concurrency:
-            worker = asyncio.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
-
     async def _work(self) -> None:
         try:
-            while not self._superfluous():
+            while not self._pool.superfluous():
                 ref, batch = await self._queue.get()
                 await self._settle(ref, batch)
                 batch.open -= 1
                 if not batch.open:
                     self.advanced.set()
                 self._queue.task_done()
-                self._staff()
+                self._pool.staff()
         except Exception as error:
             if not self._failure.done():
                 self._failure.set_exception(error)
-
-    def _superfluous(self) -> bool:
-        """Whether this worker should stop. It is deregistered at once, so that one of several remains."""
-        task = asyncio.current_task()
-        if task is None or len(self._workers) <= self.pace.concurrency:
-            return False
-        self._workers.discard(task)
-        return True
 
     def _count(self, outcome: Outcome) -> None:
         tally = self.tally
@@ -344,7 +329,8 @@ class Sweep:
     async def _write(self, ref: ObjectRef) -> tuple[Answer, Outcome]:
         start = time.monotonic()
         try:
-            answer = await self.endpoint.rewrite(self.client, ref, dry_run=self.type == "Plan")
+            with self._pool.in_flight():
+                answer = await self.endpoint.rewrite(self.client, ref, dry_run=self.type == "Plan")
             outcome = outcome_of(ref, answer.code, answer.json(), retry_after=answer.retry_after)
         except Unreachable as error:
             answer = replace(_NO_ANSWER, content=str(error).encode())

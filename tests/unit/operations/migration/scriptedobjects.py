@@ -30,6 +30,8 @@ class Objects:
     def __init__(self, *pages: str, answer: Script = lambda name, attempt: None) -> None:
         self.pages = [each.split() for each in pages]
         self.answer = answer
+        self.seconds = 0.01
+        """For a write."""
         self.attempts: Counter[str] = Counter()
         self.versions: defaultdict[str, str] = defaultdict(lambda: "1")
 
@@ -53,7 +55,7 @@ class Objects:
 
 @dataclass(frozen=True)
 class ScriptedEndpoint(Endpoint):
-    """Takes some time for each request."""
+    """Takes some time for each request, half of it for the answer to a write."""
 
     objects: Objects
 
@@ -62,8 +64,10 @@ class ScriptedEndpoint(Endpoint):
         return self.objects.page(token)
 
     async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
-        await asyncio.sleep(0.01)
-        return self.objects.write(ref.name)
+        await asyncio.sleep(self.objects.seconds / 2)
+        answer = self.objects.write(ref.name)
+        await asyncio.sleep(self.objects.seconds / 2)
+        return answer
 
     async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
         await asyncio.sleep(0.01)

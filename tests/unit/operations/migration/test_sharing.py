@@ -203,3 +203,18 @@ def test_a_part_that_is_done_stays_done(error: Exception, monkeypatch: pytest.Mo
     assert not errors
     assert not any("no sign of life" in each for each in told)
     assert (part["rewritten"], part["scanned"]) == (40, 40)
+
+
+def test_a_part_counts_what_was_written_during_its_last_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, objects, store = Server(), Objects(NAMES), Server.request
+
+    async def request(method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
+        part = body[-1]["value"] if isinstance(body, list) else {}
+        if part.get("rewritten") and not part.get("done"):
+            await asyncio.sleep(20.0)
+            assert sum(objects.attempts.values()) == 40
+        return await store(server, method, path, body, **more)
+
+    monkeypatch.setattr(server, "request", request)
+    part, _ = work(server, objects, monkeypatch)
+    assert (part["rewritten"], part["scanned"]) == (40, 40)

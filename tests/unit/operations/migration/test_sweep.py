@@ -266,6 +266,24 @@ def test_workers_that_become_too_many_do_not_all_leave() -> None:
     work(main)
 
 
+@pytest.mark.parametrize(("seconds", "counted"), [(1.0, 4), (9.0, 0)])
+def test_a_pass_that_ends_early_waits_a_little_for_writes_in_flight(seconds: float, counted: int) -> None:
+    async def main() -> None:
+        objects = Objects("a b c d e f g h")
+        objects.seconds = seconds
+        sweep = sweep_of(objects)
+        running = asyncio.create_task(sweep.run(None))
+        await asyncio.sleep(0.1 + seconds / 2)
+        running.cancel()
+        began = now()
+        await asyncio.gather(running, return_exceptions=True)
+        assert now() - began < 2.1
+        assert sum(objects.attempts.values()) == 4
+        assert sweep.tally.rewritten == sweep.tally.scanned == counted
+
+    work(main)
+
+
 def test_an_error_of_the_list_is_told() -> None:
     async def main() -> None:
         class Expired(Objects):
