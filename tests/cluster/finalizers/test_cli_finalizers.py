@@ -6,8 +6,10 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import yaml
 
@@ -159,9 +161,22 @@ def interrupted_when_asked(admin: Admin, *args: str) -> None:
             piece = process.stderr.read(1)
             assert piece, said
             said += piece
+        until_it_reads(process.pid)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=120)
     assert (process.returncode, stdout, stderr.strip()) == (130, b"", b"")
+
+
+def until_it_reads(pid: int) -> None:
+    """Returns when a process that has asked waits for the answer.
+
+    Just before, Python would note a signal, and go on to read.
+    """
+    waiting = 0
+    while waiting < 10:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        waiting = waiting + 1 if state == "S" else 0
+        time.sleep(0.02)
 
 
 @contextmanager
