@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from crdkeeper.cluster.transport.client import JSON_PATCH
 from tests.cluster.finalizers.scene import (
     NAMED,
     OTHER,
@@ -30,6 +31,28 @@ OBJECTS = 25 * KILLS
 MANY = int(os.environ.get("CRDKEEPER_HELD_OBJECTS", "250"))
 
 StartOperator = Callable[..., Operator]
+
+
+async def test_who_only_removes_something_keeps_the_others_through_a_kill(
+    admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
+) -> None:
+    """Its writes leave no time in managedFields, and the operator that saw them is gone."""
+    kind = CustomKind(group)
+    work = [f"test.example.com/work-{at}" for at in range(9)]
+    async with held_objects(admin, kind):
+        await let_release(admin, group)
+        await create_held(admin, kind, ["one"], [*work, NAMED])
+        await policy(admin, group, rule(after="6s"))
+        operator = start_operator(installed)
+        for at in range(len(work)):
+            await asyncio.sleep(2.0)
+            if at in (4, 7):  # in deletion for longer than those six seconds
+                operator.kill()
+                operator.start()
+            assert await finalizers_of(admin, kind) == {"one": [*work[at:], NAMED]}
+            remove = [{"op": "remove", "path": "/metadata/finalizers/0"}]
+            await admin.client.request("PATCH", kind.path("one"), remove, content_type=JSON_PATCH)
+        await until_finalizers(admin, kind, {})
 
 
 @pytest.mark.timeout(300 + 40 * KILLS)

@@ -36,9 +36,10 @@ class Cluster:
         ]
         self.requested: list[str] = []
         self.hung_lists: dict[str, tuple[str, float]] = {}
+        self.time = NOW
 
     def now(self) -> datetime:
-        return NOW
+        return self.time
 
     async def request(self, method: str, path: str, *_: Any, **__: Any) -> dict[str, Any]:
         path = path.partition("?")[0]
@@ -57,6 +58,15 @@ def look(api: Cluster, memory: Memory) -> HeldLook:
     return asyncio.run(look_for_held(cast(Client, api), definition(), RULES, memory, turn))
 
 
+def after_a_look(api: Cluster) -> Memory:
+    """What is remembered once the objects were watched for long enough."""
+    memory = Memory(lambda: 0.0)
+    assert look(api, memory).counts[0].waiting == MANY
+    api.time = later(1)
+    api.requested.clear()
+    return memory
+
+
 def read(api: Cluster) -> list[str]:
     found = [each.rpartition("/")[2] for each in api.requested if not each.endswith("/widgets")]
     api.requested.clear()
@@ -64,7 +74,8 @@ def read(api: Cluster) -> list[str]:
 
 
 def test_a_look_reads_only_some_objects_for_their_condition() -> None:
-    api, memory = Cluster(MANY), Memory(lambda: 0.0)
+    api = Cluster(MANY)
+    memory = after_a_look(api)
     first = look(api, memory)
     assert (len(read(api)), first.unasked) == (200, 250)
     standing = finalizers_standing([RULE], [first], [])
@@ -78,7 +89,7 @@ def test_a_look_reads_only_some_objects_for_their_condition() -> None:
 
 def test_each_has_its_turn_if_nothing_can_be_remembered() -> None:
     api = Cluster(MANY)
-    memory = Memory(lambda: 0.0)
+    memory = after_a_look(api)
     memory.recall = lambda *_: None  # type: ignore[method-assign]
     seen = set[str]()
     for _ in range(3):

@@ -66,3 +66,12 @@ def test_objects_of_which_there_are_too_many_take_no_place_of_others() -> None:
     clock.now += 4 * 3600.0
     memory.compare(at("1", "new"), later)
     assert memory.compare(at("2", "new"), later).written == later
+
+
+def test_since_when_an_object_is_watched() -> None:
+    memory = Memory(Clock())
+    assert memory.compare(at("1"), NOW).watched_since == NOW
+    assert memory.compare(at("2"), NOW + HOUR).watched_since == NOW
+    for each in range(MOST):
+        memory.compare(at("1", f"u{each}"), NOW)
+    assert memory.compare(at("1", "no-room"), NOW).watched_since is None

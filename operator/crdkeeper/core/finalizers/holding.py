@@ -21,6 +21,8 @@ class Held:
     """The manager with the newest time in managedFields; empty if there is none."""
     written: datetime | None
     """That time."""
+    watched_since: datetime | None = None
+    """Since when each change has been noticed, whatever it was; None if nobody compares."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name

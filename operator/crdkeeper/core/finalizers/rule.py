@@ -2,9 +2,9 @@
 
 Nothing in a cluster says which process serves a finalizer. The name of a manager in managedFields is whatever
 its client chose, and an upgrade may change it. So a write by anybody is a sign of life, and the time starts
-over with it (one that only removes something leaves no time, and is seen only if looks before and after it
-are compared): a finalizer that is released too late costs patience, one that is released too early what its
-controller would have cleaned up.
+over with it. One that only removes something leaves no time, and is seen only by whoever watches the object:
+so whoever has just begun to watch does it for a while first. A finalizer that is released too late costs
+patience, one that is released too early what its controller would have cleaned up.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from typing import Final
 from crdkeeper.apiserver.golang import durations
 from crdkeeper.core.finalizers.holding import Held
 
+WATCH: Final = timedelta(minutes=10)
+"""How long an object is watched before its finalizers are released, unless their time is shorter."""
 _TRUNCATED: Final = timedelta(seconds=1)
 """The API server truncates times to whole seconds."""
 _OF_KUBERNETES: Final = frozenset(
@@ -44,6 +46,8 @@ class ReleaseDecision:
 def decide(object_: Held, after: timedelta, now: datetime) -> ReleaseDecision:
     """Whether the time for a finalizer of an object is over."""
     due = max(object_.since, object_.written or object_.since) + after + _TRUNCATED
+    if object_.watched_since is not None:
+        due = max(due, object_.watched_since + min(after, WATCH))
     if now >= due:
         return ReleaseDecision(Release.DUE, due)
     return ReleaseDecision(Release.WRITTEN if object_.written_since else Release.WAITING, due)

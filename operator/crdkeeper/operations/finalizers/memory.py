@@ -21,6 +21,7 @@ class _Sighting:
     resource_version: str
     written: datetime | None
     at: float
+    first: datetime
     changed: datetime | None = None
     """When a look has shown another resourceVersion than the one before, but no newer time of a write."""
 
@@ -56,22 +57,22 @@ class Memory:
     def compare(self, object_: Held, now: datetime) -> Held:
         """The object, written just now if it has changed since the look before, and no time says when.
 
-        A write that only removes something, such as the next finalizer, leaves no time in managedFields.
+        A write that only removes something, such as the next finalizer, leaves no time in managedFields. If
+        there is no room for the object, nobody notices it.
         """
         seen = self._sightings.pop(object_.uid, None)
         if seen is None:
             if not self._has_room():
                 return object_
-            seen = _Sighting(object_.resource_version, object_.written, 0.0)
+            seen = _Sighting(object_.resource_version, object_.written, 0.0, now)
         elif seen.resource_version != object_.resource_version:
             dated = object_.written is not None and (seen.written is None or object_.written > seen.written)
             seen.changed = None if dated else now
         seen.resource_version, seen.written = object_.resource_version, object_.written
         seen.at = self._clock()
         self._sightings[object_.uid] = seen
-        if seen.changed is None:
-            return object_
-        return replace(object_, written=seen.changed, writer="")
+        watched = replace(object_, watched_since=seen.first)
+        return watched if seen.changed is None else replace(watched, written=seen.changed, writer="")
 
     def wrote(self, object_: Held, resource_version: str) -> None:
         """Remember a write of ours, which is nobody's sign of life."""

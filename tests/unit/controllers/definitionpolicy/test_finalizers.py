@@ -14,6 +14,7 @@ from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.core.finalizers.rule import WATCH
 from tests import virtualtime
 from tests.unit.builders import NAME, later, policy
 from tests.unit.controllers.fakeapi import OURS, FakeApi
@@ -86,7 +87,7 @@ class Cluster(FakeApi):
         return Answer(200, orjson.dumps({"kind": "PartialObjectMetadata", "metadata": found}))
 
 
-def rule(name: str = GONE, after: str = "60s") -> dict[str, str]:
+def rule(name: str = GONE, after: str = "5s") -> dict[str, str]:
     return {"name": name, "releaseAfter": after, "mode": "Automatic"}
 
 
@@ -218,9 +219,24 @@ def test_a_write_that_only_removes_starts_the_time_again() -> None:
     play(people, rule(after="1010s"), setting=lambda api: api.hold("a", GONE))
 
 
+def test_who_only_removes_something_is_noticed_after_a_start_of_the_operator() -> None:
+    """What is in deletion for long was not watched, and may be worked off at this moment."""
+
+    async def people(_: ClusterState, api: Cluster) -> None:
+        for __ in range(10):
+            await asyncio.sleep(WATCH.total_seconds() - 30.0)
+            api.touch("a")
+        await asyncio.sleep(880.0)
+        assert api.patched == []
+        await asyncio.sleep(30.0)
+        assert api.held == {}
+
+    play(people, rule(after="900s"), setting=lambda api: api.hold("a", GONE))
+
+
 def test_our_own_release_is_no_sign_of_life() -> None:
     async def people(_: ClusterState, api: Cluster) -> None:
-        await asyncio.sleep(30.0)
+        await asyncio.sleep(WATCH.total_seconds() + 30.0)
         assert api.held == {}
 
     rules = [rule(after="900s"), rule(ALSO_GONE, after="900s")]
