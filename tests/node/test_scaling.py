@@ -144,13 +144,15 @@ def test_an_autoscaler_and_a_budget(deployment: Deployment, kubectl: Kubectl) ->
         "metadata": {"name": "sessions"},
         "spec": {"replicas": 1},
     }
-    pods.apply(kubectl, cache, AUTOSCALER, BUDGET)
+    pods.apply(kubectl, cache, BUDGET)
     owner = shown("cache", "sessions")
     pods.apply(kubectl, pod("sessions-0", owner), pod("sessions-1", owner))
 
     # v1 has /scale, and both name v1. But their controllers ask at v2.
-    until(lambda: said("hpa", "AbleToScale") == "FailedGetScale", 120)
     until(lambda: said("pdb", "DisruptionAllowed") == "SyncFailed", 120)
+    until(lambda: reports("BudgetFails"), 120, reported)
+    pods.apply(kubectl, AUTOSCALER)
+    until(lambda: said("hpa", "AbleToScale") == "FailedGetScale", 120)
     until(lambda: reports("ScaleMissing"), 120, reported)
 
     pods.apply(kubectl, definition("v1", "v2"))
