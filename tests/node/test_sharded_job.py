@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -151,7 +150,6 @@ async def admin_of_three(three: Deployment) -> AsyncIterator[Admin]:
         yield admin
 
 
-@pytest.mark.skipif(not os.environ.get("CRDKEEPER_SHARD_SERVERS"), reason="starts three API servers")
 @pytest.mark.timeout(1200)
 async def test_pods_reach_three_api_servers_of_which_one_is_lost(
     three: Deployment, admin_of_three: Admin, group: str
