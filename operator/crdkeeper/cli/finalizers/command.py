@@ -82,8 +82,9 @@ def finalizers(
     now (due), or after some time.
 
     With --release, the finalizer is released from all objects that are listed with it, but for those that
-    somebody still writes. Whatever its controller would have cleaned up stays. Finalizers that Kubernetes or
-    crdkeeper itself serves are refused.
+    somebody still writes. A write that only removes something is not seen: no time in the object tells of
+    it. Whatever its controller would have cleaned up stays. Finalizers that Kubernetes or crdkeeper itself
+    serves are refused.
 
     With -o json and -o yaml, the list is a HeldObjectList (cli.crdkeeper.dev/v1alpha1). Fields may be added
     to it, but not removed.

@@ -31,10 +31,10 @@ OBJECTS_HAVE_FINALIZERS = Reason(
     "ObjectsHaveFinalizers",
     "Objects of the kind wait for the finalizers in the message, and the CRD waits for the objects.",
     "Check that the controller of each finalizer is running, and let it finish. Only if it is gone for good "
-    "and everything it would clean up has been cleaned up, remove its finalizer from the objects: "
-    "kubectl patch … --type=json "
-    '-p=\'[{"op":"remove","path":"/metadata/finalizers"}]\'. Leave the CRD\'s own finalizer: without it the '
-    "objects stay in etcd, and come back with the next CRD of this name.",
+    "and everything it would clean up has been cleaned up, release its finalizer, and no other one: "
+    "`crdkeeper finalizers PLURAL.GROUP --release NAME` does it, or a DefinitionPolicy that names it in "
+    "spec.finalizers. Leave the CRD's own finalizer: without it the objects stay in etcd, and come back with "
+    "the next CRD of this name.",
     healthy=False,
 )
 OBJECTS_LEFT = Reason(
