@@ -42,7 +42,7 @@ from crdkeeper.operations.migration.observe import another_began, observe
 from crdkeeper.operations.migration.preparation import endpoint_of, prepare_sweep
 from crdkeeper.operations.migration.sharedpass import Pass, shared_pass
 from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
-from crdkeeper.operations.migration.waiting import first_of
+from crdkeeper.operations.migration.waiting import end, first_of
 
 _log = logging.getLogger(__name__)
 
@@ -342,9 +342,10 @@ class MigrationRun:
                             raise _Stale
             await task
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            progress()
+            try:
+                await end(task)
+            finally:
+                progress()
 
     def _counted(
         self, sweep: Pass, before: Baseline, samples: deque[tuple[float, int]], *, ended: bool = False

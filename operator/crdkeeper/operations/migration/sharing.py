@@ -41,6 +41,7 @@ from crdkeeper.core.migration.sharding import (
 )
 from crdkeeper.operations.migration.preparation import prepare_sweep
 from crdkeeper.operations.migration.sweep import Interrupted, Sweep
+from crdkeeper.operations.migration.waiting import end
 
 _log = logging.getLogger(__name__)
 
@@ -133,8 +134,7 @@ class Sharing:
                 if self._has_ended():
                     return
         finally:
-            await self._stop(self._work)
-            await self._stop(self._office)
+            await end(*(each for each in (self._work, self._office) if each is not None))
 
     async def _look(self) -> StorageMigration | None:
         """The current state; None without an answer."""
@@ -181,7 +181,7 @@ class Sharing:
             if self._work is None and time.monotonic() >= self._not_before:
                 await self._seek_work(seen)
             elif self._work is not None and self._due(seen) != self._doing:
-                await self._stop(self._work)
+                await end(self._work)
                 self._work = None
         except (ApiError, Unreachable) as error:
             self.say(f"The state of the parts could not be written: {error}")
@@ -195,11 +195,6 @@ class Sharing:
             office, self._office = self._office, None
             return office.result()
         return False
-
-    async def _stop(self, task: asyncio.Task[bool] | asyncio.Task[None] | None) -> None:
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
     async def _seek_office(self, seen: StorageMigration) -> None:
         claim = _shards(seen).coordinator
@@ -226,9 +221,10 @@ class Sharing:
             self._bear(error)
             return False
         finally:
-            run.cancel()
-            await asyncio.gather(run, return_exceptions=True)
-            await mine.release(mine.state)
+            try:
+                await end(run)
+            finally:
+                await mine.release(mine.state)
 
     async def _beat(self, mine: _Claimed, after: MigrationClaim) -> bool:
         """Write a claim that is still ours. False if it is not; without an answer, it may be.
@@ -300,14 +296,15 @@ class Sharing:
                 ended["continue_token"] = None
             self.say(f"Part {which[0]} was given up: {error}. Trying again in {seconds:.0f} s.")
         finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-            # Only now, and not with the last beat: objects are written until here.
-            last = _advanced(part, sweep, next(beats)).model_copy(update=ended)
-            if last.trouble and not last.continue_token:
-                last = last.model_copy(update={"scanned": 0, "refused": 0, "examples": []})
-            # Without this, a part that is done would be listed again by whoever takes this process for dead.
-            await mine.release(last, DEAD_SECONDS if last.done else _LAST_SAVE_SECONDS)
+            try:
+                await end(running)
+            finally:
+                # Only now, and not with the last beat: objects are written until here.
+                last = _advanced(part, sweep, next(beats)).model_copy(update=ended)
+                if last.trouble and not last.continue_token:
+                    last = last.model_copy(update={"scanned": 0, "refused": 0, "examples": []})
+                # Else a part that is done is listed again by whoever takes this process for dead.
+                await mine.release(last, DEAD_SECONDS if last.done else _LAST_SAVE_SECONDS)
 
 
 def _advanced(part: MigrationPart, sweep: Sweep, beat: int) -> MigrationPart:

@@ -137,9 +137,11 @@ class Sweep:
             if drained is not None:
                 drained.result()
         finally:
-            await self._pool.end([each for each in (producer, drained) if each is not None])
-            if not self._failure.cancel():
-                self._failure.exception()  # also one that came meanwhile is known
+            try:
+                await self._pool.end([each for each in (producer, drained) if each is not None])
+            finally:
+                if not self._failure.cancel():
+                    self._failure.exception()  # also one that came meanwhile is known
 
     async def _list(self, token: str | None) -> None:
         seen = 0

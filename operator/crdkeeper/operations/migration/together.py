@@ -16,6 +16,7 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.migration.request import Request
 from crdkeeper.operations.migration.rights import LIST_MIGRATIONS
 from crdkeeper.operations.migration.standalone import Standalone
+from crdkeeper.operations.migration.waiting import end
 from crdkeeper.operations.rights import explained
 
 APART_SECONDS = 0.1
@@ -76,14 +77,11 @@ class Together:
                 attempt.work.existing = existing
         tasks = [asyncio.create_task(self._try(*each)) for each in enumerate(self.attempts)]
         try:
-            # Not gather: it cancels them, too, and a second time would cut the last save of their states.
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             for task in done:
                 task.result()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(*tasks)
 
     async def _try(self, number: int, attempt: Attempt) -> None:
         await asyncio.sleep(number * APART_SECONDS)

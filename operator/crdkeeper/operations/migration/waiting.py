@@ -1,4 +1,4 @@
-"""Waits for several things at once."""
+"""Waits for several things at once, and ends them."""
 
 import asyncio
 from typing import Any
@@ -13,3 +13,23 @@ async def first_of(task: asyncio.Future[None], *events: asyncio.Event, seconds: 
     finally:
         for each in waits:
             each.cancel()
+
+
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks, and wait until all have ended. What they raise is ignored.
+
+    A cancellation meanwhile is raised afterwards. `gather` would pass it on, which cuts their last writes.
+    """
+    for each in tasks:
+        each.cancel()
+    cancelled: asyncio.CancelledError | None = None
+    while any(not each.done() for each in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    for each in tasks:
+        if not each.cancelled():
+            each.exception()
+    if cancelled is not None:
+        raise cancelled

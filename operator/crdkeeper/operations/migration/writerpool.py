@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from crdkeeper.operations.migration.waiting import end
+
 _LAST_WRITES_SECONDS = 2.0
 """For the writes in flight when a pass ends early: without an answer, they would count as current later."""
 
@@ -47,6 +49,8 @@ class WriterPool:
             yield
         finally:
             self._in_flight.discard(task)
+            if self._ending:
+                task.cancel()  # what is not settled by this answer is not tried again
 
     async def end(self, others: Sequence[asyncio.Task[None]]) -> None:
         """End all, and `others`. The writes in flight get a little time for their answers."""
@@ -59,6 +63,4 @@ class WriterPool:
             if writing:
                 await asyncio.wait(writing, timeout=_LAST_WRITES_SECONDS)
         finally:
-            for each in writing:
-                each.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(*tasks)

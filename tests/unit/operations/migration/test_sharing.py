@@ -35,11 +35,13 @@ class Server(FakeApi):
         self.after_claim = after_claim or []
         """What the next requests get as soon as the office is taken."""
         self.patched_at: list[float] = []
+        self.looks = 0
 
     async def request(
         self, method: str, path: str, body: Any = None, *, content_type: str = "", **more: Any
     ) -> dict[str, Any]:
         if method != "PATCH":
+            self.looks += 1
             return await super().request(method, path, body)
         self.patched_at.append(virtualtime.now())
         await super().request(method, path, {})
@@ -80,8 +82,21 @@ class Office:
 def run(server: Server, office: Callable[[StorageMigration], Any], *, parts: int = 3) -> list[str]:
     """Run one process to its end; returns what it said."""
     told: list[str] = []
+
+    async def main() -> None:
+        async with asyncio.timeout(600):
+            await sharing(server, office, told, parts=parts).run()
+
+    virtualtime.run(main())
+    return told
+
+
+def sharing(
+    server: Server, office: Callable[[StorageMigration], Any], told: list[str], *, parts: int
+) -> Sharing:
+    """One process."""
     request = Request(GroupResource(group="example.com", resource="widgets"), {})
-    sharing = Sharing(
+    return Sharing(
         cast(Client, server),
         request,
         Shard(0, parts),
@@ -91,13 +106,6 @@ def run(server: Server, office: Callable[[StorageMigration], Any], *, parts: int
         office,
         migration(),
     )
-
-    async def main() -> None:
-        async with asyncio.timeout(600):
-            await sharing.run()
-
-    virtualtime.run(main())
-    return told
 
 
 def test_parts_that_the_api_server_prunes_end_the_command() -> None:
@@ -151,10 +159,8 @@ def test_beats_of_several_do_not_stay_in_step() -> None:
     assert 0.79 * BEAT_SECONDS <= min(between) < max(between) <= 1.21 * BEAT_SECONDS
 
 
-def work(
-    server: Server, objects: Objects, monkeypatch: pytest.MonkeyPatch
-) -> tuple[dict[str, Any], list[str]]:
-    """Have one process work on the only part, with these objects. The part at the end, and what it said."""
+def set_up(server: Server, objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the server at a pass that rewrites these objects, two a second."""
     made = at_work()
     set_condition(made.status.conditions, "Rewritten", "False", "Rewriting", "", generation=1, now=NOW)
     server.objects[PATH] = made.to_object()
@@ -163,6 +169,13 @@ def work(
     monkeypatch.setattr(
         sharing_module, "prepare_sweep", lambda *_, **__: sweep_of(objects, maxObjectsPerSecond=2)
     )
+
+
+def work(
+    server: Server, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], list[str]]:
+    """Have one process work on the only part, with these objects. The part at the end, and what it said."""
+    set_up(server, objects, monkeypatch)
 
     async def office(current: StorageMigration) -> bool:
         while not server.objects[PATH]["status"]["shards"]["parts"][0].get("done"):  # noqa: ASYNC110
@@ -218,3 +231,26 @@ def test_a_part_counts_what_was_written_during_its_last_beat(monkeypatch: pytest
     monkeypatch.setattr(server, "request", request)
     part, _ = work(server, objects, monkeypatch)
     assert (part["rewritten"], part["scanned"]) == (40, 40)
+
+
+def test_a_signal_while_a_suspended_part_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, objects = Server(), Objects(NAMES)
+    set_up(server, objects, monkeypatch)
+    objects.seconds = 1.9
+
+    async def main() -> None:
+        running = asyncio.create_task(sharing(server, Office(True, seconds=900), [], parts=1).run())
+        await asyncio.sleep(9.0)
+        server.objects[PATH].setdefault("spec", {})["suspend"] = True
+        looks = server.looks
+        while server.looks == looks:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    virtualtime.run(main())
+    shards = server.objects[PATH]["status"]["shards"]
+    (part,) = shards["parts"]
+    assert part["rewritten"] == sum(objects.attempts.values()) > 8
+    assert [each.get("holder", "") for each in (part, shards["coordinator"])] == ["", ""]

@@ -284,6 +284,29 @@ def test_a_pass_that_ends_early_waits_a_little_for_writes_in_flight(seconds: flo
     work(main)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(409, {"reason": "Conflict"}),
+        error(429, {}, retry_after=1.0),
+        error(503, {}),
+    ],
+)
+def test_a_pass_that_ends_early_tries_nothing_again(answer: Answer) -> None:
+    async def main() -> None:
+        objects = Objects("a b c d e f g h", answer=lambda name, attempt: answer)
+        objects.seconds = 0.4
+        sweep = sweep_of(objects)
+        running = asyncio.create_task(sweep.run(None))
+        await asyncio.sleep(0.3)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert sum(objects.attempts.values()) == 4
+        assert sweep.tally.scanned == 0
+
+    work(main)
+
+
 def test_an_error_of_the_list_is_told() -> None:
     async def main() -> None:
         class Expired(Objects):
