@@ -38,15 +38,15 @@ async def test_who_only_removes_something_keeps_the_others_through_a_kill(
 ) -> None:
     """Its writes leave no time in managedFields, and the operator that saw them is gone."""
     kind = CustomKind(group)
-    work = [f"test.example.com/work-{at}" for at in range(9)]
+    work = [f"test.example.com/work-{at}" for at in range(14)]
     async with held_objects(admin, kind):
         await let_release(admin, group)
         await create_held(admin, kind, ["one"], [*work, NAMED])
-        await policy(admin, group, rule(after="6s"))
+        await policy(admin, group, rule(after="15s"))
         operator = start_operator(installed)
         for at in range(len(work)):
             await asyncio.sleep(2.0)
-            if at in (4, 7):  # in deletion for longer than those six seconds
+            if at in (8, 11):  # in deletion for longer than those seconds
                 operator.kill()
                 operator.start()
             assert await finalizers_of(admin, kind) == {"one": [*work[at:], NAMED]}

@@ -50,9 +50,12 @@ class FinalizerStanding(ApiModel):
     held: int = 0
     """Number of objects in deletion that have the finalizer."""
     waiting: int = 0
-    """Number of those that nobody has written since, but that have not been in deletion for releaseAfter."""
+    """Number of those that nobody has written since, but that have not been in deletion for releaseAfter.
+
+    Also of those that the operator has watched for less than ten minutes and less than releaseAfter.
+    """
     written: int = 0
-    """Number of those that somebody has written in deletion, less than releaseAfter ago."""
+    """Number of those that somebody has written in deletion and that otherwise are as the waiting ones."""
     unmet: int = 0
     """Number of those for which `when` is not true."""
     due: int = 0

@@ -175,6 +175,7 @@ def until_it_reads(pid: int) -> None:
     waiting = 0
     while waiting < 10:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        assert state != "Z", "it has ended"
         waiting = waiting + 1 if state == "S" else 0
         time.sleep(0.02)
 

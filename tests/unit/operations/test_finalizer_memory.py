@@ -75,3 +75,32 @@ def test_since_when_an_object_is_watched() -> None:
     for each in range(MOST):
         memory.compare(at("1", f"u{each}"), NOW)
     assert memory.compare(at("1", "no-room"), NOW).watched_since is None
+
+
+def test_what_was_not_looked_at_for_long_may_have_changed_after_its_last_time() -> None:
+    """Such as while a conversion webhook kept the objects from being listed."""
+    clock = Clock()
+    memory = Memory(clock)
+    memory.compare(at("1", "u", "2026-01-02T07:00:00Z"), NOW)
+    clock.now = 5 * 3600.0
+    found = memory.compare(at("9", "u", "2026-01-02T08:00:00Z"), NOW)
+    assert (found.written, found.writer) == (NOW, "")
+
+
+def test_a_clock_that_was_ahead_holds_nothing() -> None:
+    memory = Memory(Clock())
+    memory.compare(at("1"), NOW + 1000 * HOUR)
+    memory.compare(at("2"), NOW + 1000 * HOUR)
+    found = memory.compare(at("2"), NOW)
+    assert (found.watched_since, found.written) == (NOW, NOW)
+
+
+def test_what_is_gone_leaves_its_place() -> None:
+    memory = Memory(Clock())
+    for each in range(MOST):
+        memory.compare(at("1", f"u{each}"), NOW)
+    memory.wrote(at("1", "u0"), "1")
+    memory.forget(at("1", "u1"))
+    for uid in ("new", "newer"):
+        assert memory.compare(at("1", uid), NOW).watched_since == NOW
+    assert memory.compare(at("1", "newest"), NOW).watched_since is None

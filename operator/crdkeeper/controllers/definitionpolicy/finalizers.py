@@ -179,7 +179,9 @@ class FinalizerReleases:
                 case Freeing.FORBIDDEN:
                     _log.warning("The %s was not released: %s", what, freed.message)
                     break
-                case Freeing.GONE | Freeing.CHANGED:
+                case Freeing.GONE:
+                    self._memory.forget(each.object)
+                case Freeing.CHANGED:
                     pass
         return released
 

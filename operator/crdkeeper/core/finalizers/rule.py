@@ -29,9 +29,9 @@ class Release(Enum):
     """Whether a finalizer is released from an object."""
 
     WAITING = "waiting"
-    """The object has not been in deletion for long enough."""
+    """The object has not been in deletion, or not been watched, for long enough."""
     WRITTEN = "written"
-    """Somebody has written it since its deletion was requested, and not long enough ago."""
+    """Somebody has written it since its deletion was requested, and otherwise it waits."""
     DUE = "due"
 
 

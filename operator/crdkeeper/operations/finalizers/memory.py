@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from crdkeeper.core.finalizers.holding import Held
+from crdkeeper.core.finalizers.rule import WATCH
 from crdkeeper.core.finalizers.tally import DueFinding, NamedFinalizer
 
 _MOST: Final = 20_000
@@ -58,7 +59,8 @@ class Memory:
         """The object, written just now if it has changed since the look before, and no time says when.
 
         A write that only removes something, such as the next finalizer, leaves no time in managedFields. If
-        there is no room for the object, nobody notices it.
+        there is no room for the object, nobody notices it. Nor does the time of a write tell of removals
+        after it, if the look before was long ago.
         """
         seen = self._sightings.pop(object_.uid, None)
         if seen is None:
@@ -67,7 +69,11 @@ class Memory:
             seen = _Sighting(object_.resource_version, object_.written, 0.0, now)
         elif seen.resource_version != object_.resource_version:
             dated = object_.written is not None and (seen.written is None or object_.written > seen.written)
-            seen.changed = None if dated else now
+            recent = self._clock() - seen.at <= WATCH.total_seconds()
+            seen.changed = None if dated and recent else now
+        # A clock that was ahead must not hold the object for ever.
+        seen.first = min(seen.first, now)
+        seen.changed = min(seen.changed, now) if seen.changed else None
         seen.resource_version, seen.written = object_.resource_version, object_.written
         seen.at = self._clock()
         self._sightings[object_.uid] = seen
@@ -76,8 +82,14 @@ class Memory:
 
     def wrote(self, object_: Held, resource_version: str) -> None:
         """Remember a write of ours, which is nobody's sign of life."""
-        if object_.uid in self._sightings:
+        if resource_version == object_.resource_version:
+            self.forget(object_)  # with the last finalizer the object was deleted
+        elif object_.uid in self._sightings:
             self._sightings[object_.uid].resource_version = resource_version
+
+    def forget(self, object_: Held) -> None:
+        """The object is gone, and leaves its place to another."""
+        self._sightings.pop(object_.uid, None)
 
     def _has_room(self) -> bool:
         """Whether another object can be remembered. Those that looks still show are not given up for it."""
