@@ -58,7 +58,7 @@ async def write_claim(
 ) -> bool:
     """Replace the claim or part at `where`, a path in `status.shards`, if it still has the term of `before`.
 
-    A new term also requires that the old holder has not moved. False if it is lost. Raises ApiError or
+    To take it over also requires that the old holder has not moved. False if it is lost. Raises ApiError or
     Unreachable.
     """
     path = f"/status/shards/{where}"
@@ -66,7 +66,7 @@ async def write_claim(
         {"op": "test", "path": "/metadata/uid", "value": migration.metadata.uid},
         {"op": "test", "path": f"{path}/term", "value": before.term},
     ]
-    if after.term != before.term:
+    if after.term != before.term and after.holder:
         patch.append({"op": "test", "path": f"{path}/beat", "value": before.beat})
     patch.append({"op": "replace", "path": path, "value": after.to_object()})
     try:

@@ -73,8 +73,11 @@ class _Claimed:
         return held
 
     async def release(self, after: MigrationClaim, seconds: float = _LAST_SAVE_SECONDS) -> None:
-        """Give it up, and try so long; otherwise others wait until it seems dead."""
-        after = after.model_copy(update={"holder": "", "beat": after.beat + 1})
+        """Give it up, and try so long; otherwise others wait until it seems dead.
+
+        With a new term, so that a beat that is still on its way does not take it back.
+        """
+        after = after.model_copy(update={"holder": "", "beat": after.beat + 1, "term": after.term + 1})
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for attempt in count():
@@ -198,12 +201,12 @@ class Sharing:
 
     async def _seek_office(self, seen: StorageMigration) -> None:
         claim = _shards(seen).coordinator
-        if not self._liveness.is_free(COORDINATOR, claim, time.monotonic()):
+        if not self._is_free(COORDINATOR, claim):
             return
         after = MigrationClaim(holder=self.identity, term=claim.term + 1, beat=claim.beat)
         mine = _Claimed(self.client, seen, COORDINATOR, claim)
         if await mine.write(after):
-            self.say("This process coordinates the migration." + _instead_of(claim))
+            self.say("This process coordinates the migration." + self._instead_of(claim))
             self._office = asyncio.create_task(self._hold_office(mine))
 
     async def _hold_office(self, mine: _Claimed) -> bool:
@@ -241,17 +244,26 @@ class Sharing:
 
     async def _seek_work(self, seen: StorageMigration) -> None:
         work, parts = pass_at_work(seen), _shards(seen).parts
-        now = time.monotonic()
-        free = [self._liveness.is_free(str(each), part, now) for each, part in enumerate(parts)]
+        free = [self._is_free(str(each), part) for each, part in enumerate(parts)]
         index = None if work is None else next_part(parts, work, self.shard, free)
         if work is None or index is None:
             return
         mine = _Claimed(self.client, seen, f"parts/{index}", parts[index])
         part = begun(parts[index], work, self.identity)
         if await mine.write(part):
-            self.say(f"Works on part {index} of {len(parts)}." + _instead_of(parts[index]))
+            self.say(f"Works on part {index} of {len(parts)}." + self._instead_of(parts[index]))
             self._doing = self._due(seen)
             self._work = asyncio.create_task(self._work_on(mine, part, (index, len(parts))))
+
+    def _is_free(self, key: str, claim: MigrationClaim) -> bool:
+        """Whether to take it; also if it is ours already, which an answer that was lost did not say."""
+        mine = claim.holder == self.identity
+        return self._liveness.is_free(key, claim, time.monotonic()) or mine
+
+    def _instead_of(self, claim: MigrationClaim) -> str:
+        if claim.holder in ("", self.identity):
+            return ""
+        return f" Its last holder, {claim.holder}, shows no sign of life."
 
     def _due(self, seen: StorageMigration) -> tuple[str | None, MigrationLimits]:
         """The pass to work on, and how fast."""
@@ -335,10 +347,6 @@ def _passes(error: ApiError | Unreachable) -> bool:
 
 def _until_beat() -> float:
     return until_beat(random.random())
-
-
-def _instead_of(claim: MigrationClaim) -> str:
-    return f" Its last holder, {claim.holder}, shows no sign of life." if claim.holder else ""
 
 
 def _shards(migration: StorageMigration) -> MigrationShards:

@@ -52,7 +52,8 @@ class Server(FakeApi):
             return self.objects[PATH]
         where, key = _place(status["shards"], body[-1]["path"])
         found = where[key]
-        assert [each["value"] for each in body if each["path"].endswith("/term")] == [found["term"]]
+        if [each["value"] for each in body if each["path"].endswith("/term")] != [found["term"]]:
+            raise ApiError(422, {"reason": "Invalid"})
         where[key] = body[-1]["value"]
         if key == "coordinator" and not found.get("holder"):
             self.failures += [("GET", PATH, each) for each in self.after_claim]
@@ -231,6 +232,54 @@ def test_a_part_counts_what_was_written_during_its_last_beat(monkeypatch: pytest
     monkeypatch.setattr(server, "request", request)
     part, _ = work(server, objects, monkeypatch)
     assert (part["rewritten"], part["scanned"]) == (40, 40)
+
+
+def test_a_claim_whose_answer_was_lost_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the client has repeated it, which fails then: its term was the one before."""
+    server, objects, store = Server(), Objects(NAMES), Server.request
+    errors: list[Exception] = [Unreachable("no answer"), ApiError(422, {"reason": "Invalid"})] * 2
+
+    async def request(method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
+        stored = await store(server, method, path, body, **more)
+        if method == "PATCH" and isinstance(body, list) and body[-1]["value"].get("holder") and errors:
+            raise errors.pop()
+        return stored
+
+    monkeypatch.setattr(server, "request", request)
+    part, told = work(server, objects, monkeypatch)
+    assert not errors
+    assert (part["rewritten"], part["scanned"]) == (40, 40)
+    assert not any("no sign of life" in each for each in told)
+    assert server.patched_at[4] - server.patched_at[0] < 14
+
+
+def test_a_late_beat_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, objects, store = Server(), Objects(NAMES), Server.request
+    set_up(server, objects, monkeypatch)
+    late: list[Any] = []
+
+    async def request(method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
+        part = body[-1]["value"] if isinstance(body, list) else {}
+        if part.get("rewritten") and part.get("holder"):
+            late.append((method, path, body, more))
+            await asyncio.sleep(900)
+        return await store(server, method, path, body, **more)
+
+    monkeypatch.setattr(server, "request", request)
+
+    async def main() -> None:
+        running = asyncio.create_task(sharing(server, Office(True, seconds=900), [], parts=1).run())
+        while not late:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        ((method, path, body, more),) = late
+        with pytest.raises(ApiError, match="422"):
+            await store(server, method, path, body, **more)
+
+    virtualtime.run(main())
+    (part,) = server.objects[PATH]["status"]["shards"]["parts"]
+    assert not part.get("holder")
 
 
 def test_a_signal_while_a_suspended_part_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
