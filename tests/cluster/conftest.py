@@ -24,8 +24,9 @@ _SHOWN = 20_000
 # With one API server and no other writer, there is nothing to settle.
 UNSETTLED = {**QUICK, "settleSeconds": 0}
 
-# Kopf logs an error when the API server returns 429, as it does while it sets up a kind's storage.
-ERROR = re.compile(r"\[(ERROR|CRITICAL) *\](?! Request attempt #1/\d+ failed; will retry: )|^Traceback ")
+# Kopf logs each attempt at which the API server returns 429, as it does while it sets up a kind's storage.
+# Of the last one, it says something else.
+ERROR = re.compile(r"\[(ERROR|CRITICAL) *\](?! Request attempt #\d+/\d+ failed; will retry: )|^Traceback ")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -227,6 +227,7 @@ async def heard(composing: Composing, proxy: FaultProxy, name: str, *objects: st
 
     await eventually(looked)
     await eventually(rests)
+    await proxy.until_quiet(QUIET_SECONDS)
 
 
 async def run_pods(composing: Composing, selector: str, **status: Any) -> None:

@@ -153,7 +153,7 @@ async def test_a_composer_that_starts_writes_nothing(
     await designer.put("large", settings(engine="${composite.spec.wrong}"))
     await designer.ready("small")
     await designer.says("large", "Ready", "False", "Invalid", judged="Failed")
-    await asyncio.sleep(6.0)
+    await proxy.until_quiet(6.0)
     proxied.stop()
     since = len(proxy.requests)
     await asyncio.to_thread(proxied.start)

@@ -37,7 +37,7 @@ async def test_a_restart_writes_nothing(
         for name in names:
             await composing.ready(name)
         # What its own writes lead to is over by then.
-        await asyncio.sleep(3.0)
+        await proxy.until_quiet()
         before = await proxied_author.get(composing.definition.crd)
         proxied.stop()
         since = len(proxy.requests)

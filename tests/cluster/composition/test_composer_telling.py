@@ -1,6 +1,5 @@
 """What the composer tells of composites besides their statuses: metrics and Events."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -10,6 +9,7 @@ import pytest
 from tests.cluster.composition.authoring import Author
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on
 from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness.waiting import settled
 
 Json = Any
 EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -80,8 +80,7 @@ async def test_metrics_show_what_is_composed_and_what_waits(composer: Operator, 
     await wrote(composer, "object-applied", 2)
     for phase in ("gather", "plan", "apply"):
         assert composer.metric("crdkeeper_composite_pass_seconds_count", phase=phase) > 0
-    await asyncio.sleep(2.0)
-    written = composer.metric("crdkeeper_composer_writes_total")
+    written = await settled(lambda: composer.metric("crdkeeper_composer_writes_total"))
     passes = composer.metric("crdkeeper_composite_passes_total", result="synced")
     await composing.patch(composing.path("orders"), {"metadata": {"labels": {"theirs": "x"}}})
 

@@ -24,6 +24,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from tests.cluster.harness.waiting import eventually
 from tests.controlplane import kubeconfig
 from tests.controlplane.cluster import Cluster
 
@@ -148,6 +149,16 @@ class FaultProxy:
     def writes(self, since: int = 0) -> list[Request]:
         """The writes of all requests from that number on."""
         return [each for each in self.requests[since:] if each.writes]
+
+    async def until_quiet(self, seconds: float = 5.0) -> None:
+        """Returns when nothing has been written for that long."""
+
+        async def quiet() -> bool:
+            since = len(self.requests)
+            await asyncio.sleep(seconds)
+            return not self.writes(since)
+
+        await eventually(quiet)
 
     def _run(self, started: "Future[int]") -> None:
         asyncio.set_event_loop(self._loop)

@@ -11,6 +11,18 @@ TIMEOUT_SECONDS = 120.0
 """It only ends a test that hangs: four times what a busy machine has needed."""
 
 
+async def settled(look: Callable[[], float], *, seconds: float = 3.0) -> float:
+    """A number, once it has not changed for that long."""
+
+    async def same() -> bool:
+        before = look()
+        await asyncio.sleep(seconds)
+        return look() == before
+
+    await eventually(same)
+    return look()
+
+
 async def eventually(
     look: Callable[[], Awaitable[_T | None]],
     *,
