@@ -44,6 +44,29 @@ async def test_writers_are_those_of_the_version_by_namespace(admin: Admin, group
     assert found.holds == ()
 
 
+async def test_a_forged_time_to_come_is_a_use_until_its_entry_is_taken_away(admin: Admin, group: str) -> None:
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    await admin.create_objects(kind, 1, version="v1", engine="postgres")
+    path = kind.path("db-00000", version="v1")
+    entries = (await admin.get(path))["metadata"]["managedFields"]
+    forged = [each | {"manager": "forger", "time": "9999-12-31T23:59:59Z"} for each in entries]
+    await admin.merge(path, {"metadata": {"managedFields": forged}})
+    before = admin.client.now()
+
+    found = await gather_evidence(admin.client, await admin.definition(kind), "v1")
+
+    ahead = "9999-12-31T23:59:59Z of default/db-00000"
+    (forger,) = (each for each in found.writers if each.manager == "forger")
+    assert (forger.ahead, forger.last) == (ahead, found.newest)
+    assert found.newest is not None
+    assert abs(found.newest - before).total_seconds() < 60
+    # As documented.
+    await admin.merge(path, {"metadata": {"managedFields": [{}]}})
+    left = await gather_evidence(admin.client, await admin.definition(kind), "v1")
+    assert (left.newest, left.writers) == (None, ())
+
+
 async def test_requests_at_a_version_show_as_more_than_before(admin: Admin, group: str) -> None:
     kind = CustomKind(group, versions=CustomKind(group).storing("v2").versions)
     await admin.apply_definition(kind)

@@ -83,8 +83,8 @@ class Walk(Generic[_C]):
     async def step(self, client: Client) -> bool:
         """Count one more page. Returns whether that was the end; `failure` says why it cannot continue now.
 
-        After a failure, the next step tries the same page again. A list that has expired starts over, at most
-        three times.
+        After a failure, the next step tries the same page again. A list that has expired goes on with the
+        objects as they are then, or starts over, at most three times, if the API server offers no token.
         """
         version = self._definition.endpoint_version
         if self.complete:

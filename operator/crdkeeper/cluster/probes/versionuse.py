@@ -31,8 +31,7 @@ async def count_writers(
     client: Client, definition: DefinitionFacts, version: str, pacer: Pacer
 ) -> Walk[WriterTally]:
     """Walk over all objects. The walk says whether it is complete, and why not."""
-    now = client.now()
-    walk = Walk(definition, lambda: WriterTally(definition.group, version, now))
+    walk = Walk(definition, lambda: WriterTally(definition.group, version, client.now))
     failed = 0
     while failed < _PATIENCE:
         await pacer.turn()

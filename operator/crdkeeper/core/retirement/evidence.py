@@ -25,9 +25,11 @@ class Writer:
     objects: int
     """How many objects have such an entry."""
     last: datetime | None
-    """The time of the newest entry; None if no entry has a time that can be true."""
+    """The time of the newest entry, one in the future as when it was counted; None if no entry has a time."""
     examples: tuple[str, ...] = ()
     """The first few objects, as `namespace/name` or `name`."""
+    ahead: str = ""
+    """The time of an entry in the future, `of` the object that has it; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,10 @@ def _written(evidence: Evidence) -> Use:
     if writer is None:
         return Use(evidence.newest, "a client")
     where = f" in namespace {writer.namespace}" if writer.namespace else ""
-    return Use(evidence.newest, f"{writer.manager or 'a manager without a name'}{where}")
+    ahead = ""
+    if writer.ahead:
+        ahead = f" (managedFields have a time to come, which counts as now: {writer.ahead})"
+    return Use(evidence.newest, f"{writer.manager or 'a manager without a name'}{where}{ahead}")
 
 
 def _requested(evidence: Evidence, before: VersionEvidence) -> bool:

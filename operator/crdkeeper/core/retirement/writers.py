@@ -1,23 +1,26 @@
 """Who writes a version: a census of managedFields by manager and namespace, in bounded memory.
 
-A tenant can write any manager and any time into managedFields. Nobody else's entries are counted wrongly
-because of that, but a tenant's own: a time in the future counts as none.
+A tenant can write any manager and any time into managedFields. A time in the future counts as now: it may be
+that of a write right now, by an API server whose clock is wrong. A forged one keeps a version in use, as each
+write at it would, and never takes one away.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.golang.times import moment
-from crdkeeper.core.diagnosis.census import EntryCount
+from crdkeeper.core.diagnosis.census import EntryCount, object_name
 from crdkeeper.core.retirement.evidence import SHOWN, Writer
 
 MOST_WRITERS: Final = 2000
 """Writers that are counted separately: a client may invent a manager's name for every request."""
 _SKEW: Final = timedelta(minutes=5)
-"""API servers write the times, and their clocks differ."""
+"""API servers write the times, and their clocks differ: a time so little ahead is taken as it is."""
+_TIME_CHARACTERS: Final = len("2026-11-23T12:00:00Z")
+"""Go prints years before 0 and after 9999 longer than that."""
 
 
 _Key = tuple[str, str, str, str]
@@ -25,23 +28,25 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class WriterTally:
-    """Counts objects one by one. `now` is the API server's time."""
+    """Counts objects one by one. `now` tells the API server's time, which goes on meanwhile."""
 
     group: str
     version: str
-    now: datetime
+    now: Callable[[], datetime]
     counted: int = 0
     objects: int = 0
     """Objects with an entry that names the version."""
     _newest: str = ""
     _counts: dict[_Key, EntryCount] = field(default_factory=dict)
+    _ahead: dict[_Key, str] = field(default_factory=dict)
+    """Of writers with an entry whose time is in the future: that time, and whose entry it is."""
     _dropped: int = 0
 
     def add(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Count objects by their metadata."""
-        wanted = f"{self.group}/{self.version}"
-        # Both are in RFC 3339, to the second and in UTC: they compare like their times.
-        latest = (self.now + _SKEW).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        """Count objects by their metadata, right after they were listed."""
+        wanted, now = f"{self.group}/{self.version}", self.now()
+        # All are in RFC 3339, to the second and in UTC: they compare like their times.
+        known, latest = _text(now), _text(now + _SKEW)
         for each in items:
             self.counted += 1
             found = [
@@ -51,17 +56,20 @@ class WriterTally:
             ]
             self.objects += bool(found)
             for entry in found:
+                key = (
+                    entry.get("manager", ""),
+                    entry.get("operation", ""),
+                    entry.get("subresource", ""),
+                    each["metadata"].get("namespace") or "",
+                )
                 time = entry.get("time") or ""
-                self._count(each["metadata"], entry, time if time <= latest else "")
+                ahead = time > latest or len(time) > _TIME_CHARACTERS
+                self._count(each["metadata"], key, known if ahead else time)
+                if ahead:
+                    self._ahead[key] = f"{time} of {object_name(each['metadata'])}"
 
-    def _count(self, metadata: Mapping[str, Any], entry: Mapping[str, Any], time: str) -> None:
+    def _count(self, metadata: Mapping[str, Any], key: _Key, time: str) -> None:
         self._newest = max(self._newest, time)
-        key = (
-            entry.get("manager", ""),
-            entry.get("operation", ""),
-            entry.get("subresource", ""),
-            metadata.get("namespace") or "",
-        )
         count = self._counts.get(key)
         if count is None:
             if len(self._counts) >= MOST_WRITERS:
@@ -73,6 +81,7 @@ class WriterTally:
         """Forget the older half: whoever still writes is among the newer ones."""
         newer = sorted(self._counts.items(), key=lambda item: item[1].last, reverse=True)
         self._counts = dict(newer[: MOST_WRITERS // 2])
+        self._ahead = {key: said for key, said in self._ahead.items() if key in self._counts}
         self._dropped += len(newer) - len(self._counts)
 
     @property
@@ -90,10 +99,14 @@ class WriterTally:
         newer = sorted(
             self._counts.items(), key=lambda item: (item[1].last, item[1].objects, item[0]), reverse=True
         )
-        return tuple(_writer(key, count) for key, count in newer[:SHOWN])
+        return tuple(_writer(key, count, self._ahead.get(key, "")) for key, count in newer[:SHOWN])
 
 
-def _writer(key: _Key, count: EntryCount) -> Writer:
+def _text(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _writer(key: _Key, count: EntryCount, ahead: str) -> Writer:
     manager, operation, subresource, namespace = key
     return Writer(
         manager=bounded(manager, LINE_BYTES),
@@ -103,4 +116,5 @@ def _writer(key: _Key, count: EntryCount) -> Writer:
         objects=count.objects,
         last=count.newest,
         examples=tuple(count.examples),
+        ahead=bounded(ahead, LINE_BYTES),
     )

@@ -1,19 +1,46 @@
-"""Requests that several API servers behind a load balancer have counted."""
+"""Writers in a list that takes long, and requests that several API servers have counted."""
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import cycle
 from pathlib import Path
 
 from aiohttp import web
 
 from crdkeeper.api.texts import LINE_BYTES
-from crdkeeper.cluster.probes.versionuse import CountedRequests, read_requests
+from crdkeeper.cluster.probes.census import Pacer
+from crdkeeper.cluster.probes.versionuse import CountedRequests, count_writers, read_requests
 from crdkeeper.core.diagnosis.probes import ProbeTrouble
 from tests.unit.builders import definition
-from tests.unit.cluster.transport.localserver import Handler, client_of, failure
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 
 NOT_FOUND = failure(404, "NotFound", "no such path")
 FORBIDDEN = failure(403, "Forbidden", "you may not")
 COUNTED = 'apiserver_request_total{group="example.com",resource="widgets",verb="LIST",version="v1"} %d\n'
+
+BEGAN = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def listed(after: timedelta, name: str, more: str = "") -> Handler:
+    """A page with one object, which was written just before it was listed."""
+    now = BEGAN + after
+    entry = {"manager": name, "operation": "Apply", "apiVersion": "example.com/v1"}
+    found = {"name": name, "managedFields": [entry | {"time": f"{now:%Y-%m-%dT%H:%M:%SZ}"}]}
+    body = {"metadata": {"continue": more}, "items": [{"metadata": found}]}
+    return json(body, Date=format_datetime(now, usegmt=True))
+
+
+async def test_a_write_while_objects_are_counted_counts(tmp_path: Path) -> None:
+    """The API server forgets a list, and goes on with the objects as they are by then."""
+    late = timedelta(minutes=8)
+    expired = failure(410, "Expired", "too old", metadata={"continue": "as it is now"})
+    pages = listed(timedelta(0), "early", "first"), expired, listed(late, "late")
+    async with client_of(tmp_path, json({}, Date=format_datetime(BEGAN, usegmt=True)), *pages) as (_, client):
+        await client.request("GET", "/version")
+        walk = await count_writers(client, definition(), "v1", Pacer())
+    assert (walk.complete, walk.tally.counted) == (True, 2)
+    assert walk.tally.newest == BEGAN + late
+    assert [(each.manager, each.ahead) for each in walk.tally.writers()] == [("late", ""), ("early", "")]
 
 
 def counts(number: int, started: int = 1_700_000_000) -> str:

@@ -106,3 +106,13 @@ def test_a_time_to_come_in_an_audit_log_counts_as_now() -> None:
 
 def test_an_audit_log_without_requests_of_clients_shows_no_use() -> None:
     assert last_use(evidence(audit=audited(None)), LATER, VersionEvidence(), reads_count=True).last is None
+
+
+def test_a_use_at_a_time_to_come_says_whose_it_is() -> None:
+    forger = replace(writer(NOW, "forger"), ahead="9999-12-31T23:59:59Z of shop/a")
+    found = last_use(evidence(forger, writer(NOW - HOUR)), NOW, VersionEvidence(), reads_count=True)
+    assert found.last == NOW
+    assert found.by == (
+        "forger in namespace shop (managedFields have a time to come, which counts as now: "
+        "9999-12-31T23:59:59Z of shop/a)"
+    )

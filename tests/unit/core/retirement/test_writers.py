@@ -1,8 +1,10 @@
 """The census of a version's writers: right counts, bounded memory, and no trust in what tenants write."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from crdkeeper.core.retirement.evidence import SHOWN
 from crdkeeper.core.retirement.writers import MOST_WRITERS, WriterTally
@@ -20,7 +22,7 @@ def item(name: str, *entries: Mapping[str, Any], namespace: str = "ns") -> dict[
 
 
 def tally(*items: Mapping[str, Any]) -> WriterTally:
-    found = WriterTally("example.com", "v1", NOW)
+    found = WriterTally("example.com", "v1", lambda: NOW)
     found.add(items)
     return found
 
@@ -47,15 +49,33 @@ def test_other_groups_and_versions_are_not_the_version() -> None:
     assert (found.counted, found.objects, found.writers(), found.newest) == (1, 0, (), None)
 
 
-def test_a_time_in_the_future_is_none() -> None:
-    """Whoever may write an object may write its managedFields: the version would be in use for ever."""
+@pytest.mark.parametrize("forged", ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z", "-0001-12-31T00:00:00Z"])
+def test_a_time_in_the_future_counts_as_now(forged: str) -> None:
+    """It may be a write right now: whoever forges one keeps a version, and takes none away."""
     found = tally(
-        item("a", entry("forger", time="9999-12-31T23:59:59Z")), item("b", entry(time="2026-11-23T12:04:00Z"))
+        item("a", entry("forger", time=forged), entry("forger", "v2", time=forged)),
+        item("b", entry(time="2026-11-23T11:59:59Z")),
     )
+    assert found.newest == NOW
+    forger, helm = found.writers()
+    assert (forger.manager, forger.last, forger.ahead) == ("forger", NOW, f"{forged} of ns/a")
+    assert (helm.manager, helm.ahead) == ("helm", "")
+
+
+def test_a_clock_that_is_a_little_ahead_is_believed() -> None:
+    found = tally(item("b", entry(time="2026-11-23T12:04:00Z")))
     assert found.newest == datetime(2026, 11, 23, 12, 4, tzinfo=UTC)
-    assert [(each.manager, each.last is None) for each in found.writers()] == [
-        ("helm", False),
-        ("forger", True),
+    assert found.writers()[0].ahead == ""
+
+
+def test_time_goes_on_while_objects_are_counted() -> None:
+    times = iter((NOW, NOW + timedelta(minutes=10)))
+    found = WriterTally("example.com", "v1", lambda: next(times))
+    found.add([item("a", entry("early", time="2026-11-23T13:00:00Z"))])
+    found.add([item("b", entry("late", time="2026-11-23T12:09:00Z"))])
+    assert [(each.manager, each.last) for each in found.writers()] == [
+        ("late", NOW + timedelta(minutes=9)),
+        ("early", NOW),
     ]
 
 
