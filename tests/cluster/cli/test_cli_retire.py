@@ -233,7 +233,24 @@ async def test_the_storage_version_is_never_taken_out_of_service(
 
     assert done.exit_code == 1
     assert "v1 is the storage version" in done.stderr
+    # Clients may go to v2 before objects are stored at it.
     assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
+
+
+async def test_the_only_served_version_is_not_even_deprecated(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    await outdated(admin, kind, 1)
+    crd = await admin.definition(kind)
+    alone = [each | {"served": each["name"] == "v1"} for each in crd["spec"]["versions"]]
+    await admin.merge(f"{CRDS}/{kind.name}", {"spec": {"versions": alone}})
+
+    done = await shell.run("retire", kind.name, "v1", "--yes", "--wait", *QUICK)
+
+    assert done.exit_code == 1
+    held = f"Error: LastServedVersion: Deprecated is held: v1 is the only served version of {kind.name}."
+    assert held in done.stderr
+    assert await versions(admin, kind) == [("v1", True, False), ("v2", False, False)]
 
 
 async def test_another_client_that_writes_the_crd_all_the_time(

@@ -140,13 +140,16 @@ def _was_done(owner: VersionRetirement, step: str) -> bool:
 
 def _own_holds(owner: VersionRetirement, definition: DefinitionFacts) -> Sequence[Obstacle]:
     version, name = owner.spec.version, definition.name
-    if version == definition.storage_version:
-        said = f"{version} is the storage version of {name}. Set storage: true for another version."
-        return [Obstacle(NOT_SERVED, "StorageVersion", name, said)]
+    held: list[Obstacle] = []
     if definition.served_versions == (version,):
+        # Whoever is warned has nothing to go to.
         said = f"{version} is the only served version of {name}. Serve another one."
-        return [Obstacle(NOT_SERVED, "LastServedVersion", name, said)]
-    return []
+        held.append(Obstacle(DEPRECATED, "LastServedVersion", name, said))
+    if version == definition.storage_version:
+        # Clients may go to another version before objects are stored at it.
+        said = f"{version} is the storage version of {name}. Set storage: true for another version."
+        held.append(Obstacle(NOT_SERVED, "StorageVersion", name, said))
+    return held
 
 
 def _needs_count(facts: RetirementFacts, steps: Mapping[str, State], first: Step | None) -> bool:

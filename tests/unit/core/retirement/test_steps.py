@@ -176,6 +176,25 @@ def test_what_is_never_done(crd: dict[str, object], reason: str) -> None:
     assert (decision.act, decision.due, decision.stalled) == (False, None, True)
 
 
+def test_nobody_is_warned_who_has_nothing_to_go_to() -> None:
+    crd = definition(entry("v1alpha1", storage=True), entry("v1", served=False, storage=False))
+    of = owner()
+    decision = passed(of, facts(crd, evidence()))
+    assert (decision.act, decision.due, decision.stalled) == (False, None, True)
+    assert decision.ready.reason == "LastServedVersion"
+    assert decision.ready.message.startswith("Deprecated is held: v1alpha1 is the only served version")
+    assert [(each.step, each.reason) for each in of.status.holds] == [
+        ("Deprecated", "LastServedVersion"),
+        ("NotServed", "StorageVersion"),
+    ]
+
+
+def test_a_storage_version_is_deprecated_if_another_one_is_served() -> None:
+    crd = definition(entry("v1alpha1", storage=True), entry("v1", storage=False))
+    decision = decide(owner(), facts(crd, evidence()))
+    assert (decision.act, decision.due) == (True, "Deprecated")
+
+
 def test_entries_of_managed_fields_must_be_moved_before_the_removal() -> None:
     decision = decide(owner(), facts(UNSERVED, evidence(objects=3)))
     assert (decision.due, decision.steps["Migrated"].reason) == ("Migrated", "NamedByManagers")
