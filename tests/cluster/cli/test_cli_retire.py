@@ -216,6 +216,20 @@ async def test_undo_suspends_the_operators_retirement_which_status_shows(
     assert undone.stdout.splitlines()[0] == f"VersionRetirement {kind.group} is suspended."
     assert (await admin.get(f"{RETIREMENTS}/{kind.group}"))["spec"]["suspend"] is True
     assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
+    # Also where its first step is yet to come; and what no step has set stays.
+    await admin.merge(f"{RETIREMENTS}/{kind.group}", {"spec": {"suspend": False}})
+    crd = await admin.definition(kind)
+    warned = {"deprecated": True, "deprecationWarning": "Use v2."}
+    own = [each | (warned if each["name"] == "v1" else {}) for each in crd["spec"]["versions"]]
+    await admin.merge(f"{CRDS}/{kind.name}", {"spec": {"versions": own}})
+    nothing = await shell.run("retire", "undo", kind.name, "v1", "--yes")
+    assert nothing.stdout.splitlines() == [
+        f"VersionRetirement {kind.group} is suspended.",
+        f"v1 of {kind.name} is served: nothing to do.",
+        "It stays deprecated, because no retirement has set its deprecationWarning: Use v2.",
+    ]
+    assert (await admin.get(f"{RETIREMENTS}/{kind.group}"))["spec"]["suspend"] is True
+    assert (await admin.definition(kind))["spec"]["versions"] == own
     listed = [each.split() for each in (await shell.run("retire", "status")).stdout.splitlines()]
     assert [kind.group, kind.name, "v1", "Execute"] in [each[:4] for each in listed]
     named = await shell.run("retire", "status", kind.name, "-o", "json")

@@ -31,7 +31,8 @@ def changed(crd: Mapping[str, Any], version: str, step: str) -> list[Operation]:
 def undo(crd: Mapping[str, Any], version: str) -> list[Operation]:
     """The operations that serve the version again and no longer deprecate it; empty if nothing is to do.
 
-    Nothing can bring back a version that is not in the CRD any more.
+    Nothing can bring back a version that is not in the CRD any more. A deprecation with a text of its own
+    stays: see `own_warning`.
     """
     found = _find(crd, version)
     if found is None:
@@ -40,13 +41,19 @@ def undo(crd: Mapping[str, Any], version: str) -> list[Operation]:
     operations: list[Operation] = []
     if not entry["served"]:
         operations.append({"op": "replace", "path": f"{at}/served", "value": True})
-    # The API server refuses the warning of a version that is not deprecated.
-    operations += [
-        {"op": "remove", "path": f"{at}/{field}"}
-        for field in ("deprecated", "deprecationWarning")
-        if field in entry
-    ]
+    if "deprecated" in entry and not own_warning(crd, version):
+        operations.append({"op": "remove", "path": f"{at}/deprecated"})
     return [_same(at, version), *operations] if operations else []
+
+
+def own_warning(crd: Mapping[str, Any], version: str) -> str:
+    """The version's deprecationWarning; empty if it has none.
+
+    No step sets one, so whoever keeps the CRD wants the version to be deprecated, whatever becomes of the
+    retirement. Without it, nothing tells who has set `deprecated`.
+    """
+    found = _find(crd, version)
+    return (found[1].get("deprecationWarning") or "") if found is not None else ""
 
 
 def pinned(crd: Mapping[str, Any], operations: Sequence[Operation]) -> list[Operation]:

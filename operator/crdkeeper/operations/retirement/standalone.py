@@ -155,7 +155,7 @@ def unstored(spec: VersionRetirementSpec) -> VersionRetirement:
 
 
 async def undo_retirement(client: Client, crd: dict[str, Any], version: str) -> None:
-    """Serve a version again, not deprecated, if the CRD's spec is still as it was read. Raises ApiError."""
+    """Take the steps back if the CRD's spec is still as it was read. Raises ApiError."""
     operations: list[Operation] = undo(crd, version)
     await patch_definition(client, crd["metadata"]["name"], pinned(crd, operations), FIELD_MANAGER)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.retirement.changes import changed, pinned, undo
+from crdkeeper.core.retirement.changes import changed, own_warning, pinned, undo
 from crdkeeper.core.retirement.quiet import period_of
 from tests.unit.core.retirement.cases import HOUR, definition, entry
 from tests.unit.jsonpatch import patched
@@ -40,10 +40,23 @@ def test_a_patch_does_not_hit_another_version() -> None:
 
 
 def test_undo_leaves_no_trace() -> None:
-    done = definition(entry("v1"), entry("v1alpha1", deprecated=True, deprecationWarning="old", served=False))
+    done = definition(entry("v1"), entry("v1alpha1", deprecated=True, served=False))
     assert after(done, undo(done, "v1alpha1")) == after(definition(entry("v1"), entry("v1alpha1")), [])
     assert undo(CRD, "v1alpha1") == []
     assert undo(definition(entry("v1")), "v1alpha1") == []
+
+
+def test_undo_leaves_a_deprecation_that_has_a_text() -> None:
+    own = {"deprecated": True, "deprecationWarning": "Use v1."}
+    done = definition(entry("v1"), entry("v1alpha1", served=False, **own))
+    before = definition(entry("v1"), entry("v1alpha1", **own))
+    assert after(done, undo(done, "v1alpha1")) == after(before, [])
+    assert undo(before, "v1alpha1") == []
+    assert (own_warning(before, "v1alpha1"), own_warning(before, "v1"), own_warning(CRD, "x")) == (
+        "Use v1.",
+        "",
+        "",
+    )
 
 
 def test_a_pinned_patch_names_the_object_and_the_state_of_its_spec() -> None:
