@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.cli.commandline import CommandLine, Done
 from tests.cluster.composition.authoring import ROLES
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map, pinned, secret
-from tests.cluster.harness import each_of
+from tests.cluster.harness import each_of, eventually
 from tests.controlplane.cluster import Cluster
 
 Json = Any
@@ -32,7 +32,7 @@ class Previewer:
         """Preview a Composition with these resources; etcd's content must stay as it is."""
         document = self._composing.designer.document(which, *resources, **spec)
         self._file.write_text(json.dumps(document, indent=2))
-        before = await self._versions()
+        before = await self._at_rest()
         done = await self._shell.run("compose", "preview", "-f", str(self._file), *options)
         assert await self._versions() == before
         return done
@@ -43,6 +43,17 @@ class Previewer:
         done = await self.run(*resources, options=options, **more)
         assert (done.exit_code, done.stderr) == (code, ""), done
         return json.loads(done.stdout)
+
+    async def _at_rest(self) -> Json:
+        """The versions, once the composer has written what is due, such as a status."""
+        seen: list[Json] = [{}]
+
+        async def same() -> bool:
+            seen.append(await self._versions())
+            return seen[-1] == seen[-2]
+
+        await eventually(same, every=1.5)
+        return seen[-1]
 
     async def _versions(self) -> Json:
         """The resourceVersions of everything that may change: a write that changes anything changes them."""

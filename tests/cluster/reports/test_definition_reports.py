@@ -156,6 +156,7 @@ async def test_what_others_do_to_it_is_put_right(admin: Admin, operator: Operato
     await admin.apply_definition(kind)
     unseen = "Unknown/NotPermitted"
     probed = {"Ready": READY, "ScalingReady": unseen, "StatusWritersReady": unseen, "VersionsCurrent": unseen}
+    await complete(admin, [kind.name])
     first = await report_with(admin, kind.name, **probed)
     path = f"{REPORTS}/{kind.name}"
 
