@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from crdkeeper.api.meta import READY, find_condition, format_time
-from crdkeeper.api.versionretirement import REMOVED, STEPS, DueChange, VersionEvidence, VersionRetirement
+from crdkeeper.api.versionretirement import (
+    MIGRATED,
+    REMOVED,
+    STEPS,
+    DueChange,
+    VersionEvidence,
+    VersionRetirement,
+)
 from crdkeeper.cli.output.table import age, table
 from crdkeeper.core.retirement.evidence import AuditedUses
 from crdkeeper.core.text import count
@@ -176,7 +183,8 @@ def _next(retirement: VersionRetirement, due: DueChange | None) -> Iterator[str]
     yield ""
     yield f"Due: {_line(due.message)}"
     if due.manifest:
-        yield "In the manifest:"
+        # The migration's is no piece of the CRD's, but that of an object to create.
+        yield "The manifest of the StorageMigration:" if due.step == MIGRATED else "In the manifest:"
         yield from (f"  {each}" for each in due.manifest.splitlines())
     if due.patch:
         resource = shlex.quote(str(retirement.spec.resource))

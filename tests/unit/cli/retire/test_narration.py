@@ -67,6 +67,11 @@ def test_the_due_change_can_be_pasted_into_a_shell() -> None:
     ]
 
 
+def test_what_the_migration_is_to_be_is_no_part_of_the_manifest_of_the_crd() -> None:
+    found = retirement(due={"step": "Migrated", "message": "Migrate.", "manifest": "a: b\n"})
+    assert [*details(found)][-3:] == ["Due: Migrate.", "The manifest of the StorageMigration:", "  a: b"]
+
+
 def test_it_says_why_a_change_that_is_due_is_not_made() -> None:
     found = retirement(due={"step": "NotServed", "message": "Do."})
     assert list(details(found))[-2:] == ["", "Due: Do."]  # a command's own says nothing else
