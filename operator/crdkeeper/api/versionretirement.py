@@ -134,9 +134,15 @@ class DueChange(ApiModel):
     message: Line
     """What to change."""
     patch: Annotated[str, Field(max_length=4096)] = ""
-    """The change as a JSON patch of the CRD, for `kubectl patch --type=json` or kustomize."""
+    """The change as a JSON patch of the CRD, for `kubectl patch --type=json` or kustomize.
+
+    Empty for Migrated, which changes no CRD.
+    """
     manifest: Annotated[str, Field(max_length=4096)] = ""
-    """The changed fields in the CRD's manifest; for the migration, the manifest of a StorageMigration."""
+    """The changed fields in the CRD's manifest; for Migrated, the manifest of a StorageMigration.
+
+    Empty for Removed: the whole entry of the version goes out of the CRD's manifest.
+    """
 
 
 class RevertedStep(ApiModel):

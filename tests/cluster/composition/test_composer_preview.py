@@ -50,7 +50,7 @@ class Previewer:
 
         async def same() -> bool:
             seen.append(await self._versions())
-            return seen[-1] == seen[-2]
+            return bool(seen[-1] == seen[-2])
 
         await eventually(same, every=1.5)
         return seen[-1]

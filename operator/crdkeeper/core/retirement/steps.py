@@ -263,7 +263,7 @@ def described(owner: VersionRetirement, definition: DefinitionFacts, step: str, 
     if step == MIGRATED:
         return (
             f"{state.message} Run `crdkeeper migrate {name} --managed-fields retarget --verify full`, or "
-            "create the StorageMigration in status.due.manifest."
+            "create the StorageMigration whose manifest is given."
         )
     return state.message
 
