@@ -13,6 +13,7 @@ from tests.cluster.reports.live.scene import change_versions, let_read
 from tests.cluster.reports.reports import condition_of, report_with
 
 TYPE = "StatusWritersReady"
+COLUMN = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"spec": OPEN, "status": OPEN}}}
 
@@ -84,6 +85,52 @@ async def test_a_status_through_the_main_resource(admin: Admin, operator: Operat
     assert "The status of 1 of 2 objects has not followed spec." in condition_of(report, TYPE).message
 
     await controller.write("db-00000", observed(3), "/status")
-    age = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-    await change_versions(admin, kind, additionalPrinterColumns=[age])
+    await change_versions(admin, kind, additionalPrinterColumns=[COLUMN])
     await report_with(admin, kind.name, StatusWritersReady="True/StatusWritten")
+
+
+async def test_a_status_without_conditions(admin: Admin, operator: Operator, group: str) -> None:
+    """A controller that only counts and selects pods, as /scale needs it, and somebody's manifest."""
+    kind = CustomKind(group)
+    controller, applier = Manager(admin, kind, "controller"), Manager(admin, kind, "applier")
+    await let_read(admin, group)
+    await admin.apply_definition(kind)
+    await change_versions(admin, kind, subresources=None, schema=SCHEMA)
+    await admin.create_objects(kind, 2)
+    await applier.write("db-00001", {"spec": {"note": "applied"}, "status": {"phase": "Ready"}})
+    await change_versions(admin, kind, additionalPrinterColumns=[])
+    report = await report_with(admin, kind.name, StatusWritersReady="True/StatusWritten")
+    assert "managedFields of all objects show none of these as written only through the main resource" in (
+        condition_of(report, TYPE).message
+    )
+
+    counted = {"status": {"replicas": 1, "selector": "app=db", "phase": "Ready"}}
+    await controller.write("db-00000", counted)
+    await change_versions(admin, kind, additionalPrinterColumns=[COLUMN])
+    report = await report_with(admin, kind.name, StatusWritersReady="False/NoStatusSubresource")
+    written = 'Written by "controller" at v1 (Update, for example default/db-00000)'
+    said = f"The status of 1 of 2 objects was written through the main resource. {written}"
+    assert said in condition_of(report, TYPE).message
+
+    await change_versions(admin, kind, subresources={"status": {}})
+    report = await report_with(admin, kind.name, StatusWritersReady="True/WrittenBeforeSubresource")
+    assert written in condition_of(report, TYPE).message
+    await controller.write("db-00000", {"status": {"replicas": 2}}, "/status")
+    await change_versions(admin, kind, additionalPrinterColumns=[])
+    await report_with(admin, kind.name, StatusWritersReady="True/StatusWritten")
+
+
+async def test_fields_of_scale_in_a_manifest(admin: Admin, operator: Operator, group: str) -> None:
+    """A controller that creates the objects itself owns their spec, too, but nobody else keeps these."""
+    kind = CustomKind(group)
+    creator = Manager(admin, kind, "creator")
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.pods.replicas"}
+    await let_read(admin, group)
+    await admin.apply_definition(kind)
+    await change_versions(admin, kind, subresources={"scale": scale}, schema=SCHEMA)
+    await admin.create_objects(kind, 1)
+    await creator.write("db-00000", {"spec": {"replicas": 1}, "status": {"pods": {"replicas": 1}}})
+    await change_versions(admin, kind, additionalPrinterColumns=[])
+    await report_with(admin, kind.name, StatusWritersReady="False/NoStatusSubresource")
+    await change_versions(admin, kind, subresources={"scale": scale, "status": {}})
+    await report_with(admin, kind.name, StatusWritersReady="True/WrittenBeforeSubresource")

@@ -4,6 +4,9 @@ As soon as a version has the status subresource, the API server ignores a status
 main resource, and says so to nobody: the request succeeds. What was written before stays in the entry of its
 manager, also when that manager writes other fields later. So an object whose status belongs to entries
 without a subresource, and to no others, shows a writer that does not know the subresource, or is gone.
+
+Manifests that somebody applies may have a status, too, such as a dump of an object. A status is a
+controller's if it has fields that only controllers keep, or if its manager owns nothing else of the object.
 """
 
 from collections.abc import Iterable, Mapping
@@ -121,7 +124,7 @@ class StatusTally:
             for each in metadata.get("managedFields") or ()
             if str(each.get("apiVersion") or "").startswith(prefix)
         ]
-        main = [each for each in entries if not each.get("subresource") and _tells(_owned(each, "f:status"))]
+        main = [each for each in entries if not each.get("subresource") and self._tells(each)]
         if not main:
             return
         bare = {each for each in self.definition.served_versions if each not in self.declared.status}
@@ -130,6 +133,18 @@ class StatusTally:
             self._without.add(metadata, without)
         elif self.declared.status and not any(each.get("subresource") == "status" for each in entries):
             (self._ignored if self._is_overdue(entries, main) else self._before).add(metadata, main)
+
+    def _tells(self, entry: Entry) -> bool:
+        """Whether a controller wrote this status."""
+        status = _owned(entry, "f:status")
+        if status is None or not status.keys() - {"."}:  # objects may say `status: {}`
+            return False
+        if "f:observedGeneration" in status or "f:conditions" in status:
+            return True
+        fields: Mapping[str, Any] = entry["fieldsV1"]
+        if any(_has(fields, path) for path in self.declared.scale_status):
+            return True
+        return fields.keys() <= {"f:metadata", "f:status"}
 
     def _is_overdue(self, entries: Iterable[Entry], main: Iterable[Entry]) -> bool:
         """Whether spec has changed since the subresource was there, and a status that follows it has not."""
@@ -158,9 +173,13 @@ def _owned(entry: Entry, field_: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-def _tells(status: Mapping[str, Any] | None) -> bool:
-    """Whether these fields are those of a controller's status: objects may say `status: {}`, too."""
-    return status is not None and ("f:observedGeneration" in status or "f:conditions" in status)
+def _has(fields: Any, path: str) -> bool:
+    """Whether a field is among these, by its path, such as `.status.replicas`."""
+    for name in path.removeprefix(".").split("."):
+        if not isinstance(fields, Mapping) or f"f:{name}" not in fields:
+            return False
+        fields = fields[f"f:{name}"]
+    return True
 
 
 def _follows(status: Mapping[str, Any] | None) -> bool:

@@ -50,6 +50,8 @@ class DeclaredSubresources:
     """Versions whose schema has a status, with or without the subresource."""
     deprecated: tuple[str, ...] = ()
     """Versions in `scaled` that are deprecated."""
+    scale_status: tuple[str, ...] = ()
+    """The fields that /scale reads from status, such as `.status.replicas`."""
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -87,6 +89,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     """Check the subresources of a CRD object, as returned by the API server, against its schemas."""
     spec = crd["spec"]
     scaled, status, unselected, statusless, stateful, deprecated = [], [], [], [], [], []
+    scale_status: set[str] = set()
     problems: list[SubresourceProblem] = []
     for i, version in enumerate(spec["versions"]):
         subresources = version.get("subresources") or {}
@@ -103,6 +106,8 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
                 deprecated.append(version["name"])
             if not scale.get("labelSelectorPath"):
                 unselected.append(version["name"])
+            paths = (scale.get(each) or "" for each in ("statusReplicasPath", "labelSelectorPath"))
+            scale_status.update(each for each in paths if each.startswith(".status."))
             problems.extend(_scale_problems(scale, root, at))
         has_status = root.child("status") is not None
         if has_status:
@@ -120,6 +125,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
         tuple(statusless),
         tuple(stateful),
         tuple(deprecated),
+        tuple(sorted(scale_status)),
     )
 
 

@@ -21,8 +21,9 @@ IN_ORDER = Reason(
     _TYPE,
     "True",
     "StatusWritten",
-    "No controller wrote the status of an object through the main resource, as far as managedFields of the "
-    "first 500 objects show.",
+    "managedFields of the first 500 objects show no controller's status that was written only through the "
+    "main resource. Conditions, an observedGeneration and the fields that /scale reads count as a "
+    "controller's; so do other fields of a manager that owns nothing else of the object but metadata.",
 )
 BEFORE_SUBRESOURCE = Reason(
     _TYPE,
@@ -61,9 +62,9 @@ NO_SUBRESOURCE = Reason(
     _TYPE,
     "False",
     "NoStatusSubresource",
-    "Conditions or an observedGeneration are written into status, and the version has no status subresource: "
-    "each change of status increases metadata.generation, so observedGeneration never reaches it, and "
-    "whoever may write spec may forge status.",
+    "A controller writes into status, and the version has no status subresource: each change of status "
+    "increases metadata.generation, so observedGeneration never reaches it, and whoever may write spec may "
+    "forge status.",
     "The author of the CRD can add the status subresource, in the release in which the controller begins to "
     "write to /status.",
 )
@@ -101,8 +102,12 @@ def judge(facts: StatusWritersFacts) -> Verdict:
     if found.before.objects:
         return _verdict(BEFORE_SUBRESOURCE, _written("was last written there", found.before, found))
     # Without the number of objects, which would have the report written again whenever it changes.
-    none = "No object" if found.complete else f"None of the first {count(found.objects, 'object')}"
-    return _verdict(IN_ORDER, f"{none} shows a status written through the main resource.")
+    read = "all objects" if found.complete else f"the first {count(found.objects, 'object')}"
+    return _verdict(
+        IN_ORDER,
+        f"managedFields of {read} show none of these as written only through the main resource: conditions, "
+        "an observedGeneration, the fields that /scale reads, or a status whose manager owns nothing else.",
+    )
 
 
 def _read(found: StatusWriters) -> str:

@@ -18,9 +18,13 @@ CONDITIONS: dict[str, Any] = {"f:status": {"f:conditions": {}}}
 OBSERVED_IN_CONDITION: dict[str, Any] = {
     "f:status": {"f:conditions": {".": {}, 'k:{"type":"Ready"}': {".": {}, "f:observedGeneration": {}}}}
 }
+PHASE: dict[str, Any] = {"f:status": {".": {}, "f:phase": {}}}
+REPLICAS: dict[str, Any] = {"f:status": {"f:workers": {".": {}, "f:replicas": {}}}}
+LABELS: dict[str, Any] = {"f:metadata": {"f:labels": {}}}
 SPEC: dict[str, Any] = {"f:spec": {"f:size": {}}}
 NONE = DeclaredSubresources(stateful=("v1", "v2"))
 BOTH = DeclaredSubresources(status=("v1", "v2"), stateful=("v1", "v2"))
+SCALED = DeclaredSubresources(stateful=("v1", "v2"), scale_status=(".status.workers.replicas",))
 ONLY_V1 = DeclaredSubresources(status=("v1",), stateful=("v1", "v2"))
 
 
@@ -67,7 +71,19 @@ def verdict(seen: StatusWriters | None, declared: DeclaredSubresources = BOTH) -
         ([entry(OBSERVED)], ONLY_V1, "NoStatusSubresource"),
         ([entry(OBSERVED, version="v1")], ONLY_V1, "WrittenBeforeSubresource"),
         ([entry({"f:status": {}})], NONE, "StatusWritten"),
-        ([entry({"f:status": {"f:endpoint": {}}})], NONE, "StatusWritten"),
+        ([entry({"f:status": {".": {}}})], NONE, "StatusWritten"),
+        ([entry(PHASE)], NONE, "NoStatusSubresource"),
+        ([entry({**PHASE, **LABELS})], NONE, "NoStatusSubresource"),
+        ([entry(PHASE)], BOTH, "WrittenBeforeSubresource"),
+        ([entry(PHASE), entry(SPEC, 30, manager="user")], BOTH, "WrittenBeforeSubresource"),
+        # A manifest with a status, unless it is that of a controller.
+        ([entry({**PHASE, **SPEC})], NONE, "StatusWritten"),
+        ([entry({**PHASE, **LABELS, "f:data": {}})], NONE, "StatusWritten"),
+        ([entry({**REPLICAS, **SPEC})], NONE, "StatusWritten"),
+        ([entry({**REPLICAS, **SPEC})], SCALED, "NoStatusSubresource"),
+        ([entry({**PHASE, **SPEC})], SCALED, "StatusWritten"),
+        ([entry({"f:status": {"f:workers": []}, **SPEC})], SCALED, "StatusWritten"),
+        ([entry({**OBSERVED, **SPEC})], NONE, "NoStatusSubresource"),
         ([entry(SPEC)], NONE, "StatusWritten"),
         # A group whose name begins like ours, and others.
         ([{**entry(OBSERVED), "apiVersion": "example.com.au/v2"}], NONE, "StatusWritten"),
@@ -153,5 +169,6 @@ def test_invented_managers_take_bounded_memory() -> None:
 def test_a_number_that_changes_does_not_change_the_message() -> None:
     """Otherwise the report of each kind whose objects come and go would be written again and again."""
     one, two = (verdict(StatusWriters(number, True)).message for number in (1, 2))
-    assert one == two == "No object shows a status written through the main resource."
-    assert verdict(StatusWriters(500, False)).message.startswith("None of the first 500 objects shows")
+    assert one == two
+    assert one.startswith("managedFields of all objects show none of these as written only through the main")
+    assert verdict(StatusWriters(500, False)).message.startswith("managedFields of the first 500 objects ")

@@ -145,7 +145,9 @@ def test_versions_that_are_not_served_do_not_matter() -> None:
     for version in crd["spec"]["versions"]:
         version["schema"] = {"openAPIV3Schema": GOOD if version["served"] else object_of()}
         version["subresources"] = {"scale": SCALE}
-    assert declared_subresources(crd) == DeclaredSubresources(scaled=("v2",), stateful=("v2",))
+    assert declared_subresources(crd) == DeclaredSubresources(
+        scaled=("v2",), stateful=("v2",), scale_status=(".status.replicas", ".status.selector")
+    )
 
 
 def test_scale_at_deprecated_versions_is_judged_by_the_schema_alone() -> None:
