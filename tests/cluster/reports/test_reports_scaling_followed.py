@@ -3,6 +3,7 @@
 The operator reads the time from the API server's answers: a proxy between the two is ahead by ten minutes.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
@@ -15,6 +16,8 @@ from tests.cluster.harness.faultproxy import FaultProxy
 from tests.cluster.reports.live.scene import change_versions, let_read
 from tests.cluster.reports.test_reports_scaling import (
     HPAS,
+    PDBS,
+    PODS,
     SCALED,
     SCHEMA,
     autoscaler,
@@ -99,6 +102,54 @@ async def test_replicas_that_do_not_follow(
     expected = f"{said}it wants 3 replicas, but spec stays at 2."
     await told(admin, scaled, "False/ReplicasOverwritten", expected)
     await replicas(3, 3)
+    await told(admin, scaled, "True/Working")
+
+
+async def test_pods_that_a_budget_misses(
+    admin: Admin,
+    scaled: CustomKind,
+    proxy: FaultProxy,
+    installed: Cluster,
+    start_operator: Callable[..., Operator],
+    group: str,
+) -> None:
+    """The autoscaler finds nothing wrong: the object's controller claims the pods, and creates only one."""
+    name = group.partition(".")[0]
+    path, budget = scaled.path("db-00000"), f"{PDBS}/{name}"
+    await admin.merge(path, {"spec": {"replicas": 3}})
+    await admin.merge(f"{path}/status", {"status": {"replicas": 3}})
+    selector = {"matchLabels": {"app": name}}
+    await admin.create(
+        PDBS,
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name},
+            "spec": {"maxUnavailable": 1, "selector": selector},
+        },
+    )
+    admin.cleans_up(budget)
+
+    async def expects_three() -> bool:
+        """The budget's controller looks when one of its pods changes, and may not know the kind yet."""
+        looked = {"metadata": {"annotations": {"looked": str(loop.time())}}}
+        await admin.merge(f"{PODS}/{name}", looked)
+        status = (await admin.get(budget)).get("status") or {}
+        return bool(status.get("expectedPods") == 3)
+
+    loop = asyncio.get_running_loop()
+    await eventually(expects_three, every=1.0)
+    kubeconfig = proxy.kubeconfig(installed.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT))
+    start_operator(installed, flags={"kubeconfig": str(kubeconfig)})
+    await told(admin, scaled, "True/Working")
+    proxy.ahead += timedelta(minutes=11)
+    expected = f"PodDisruptionBudget default/{name}: it expects 3 pods of db-00000, but selects 1."
+    await told(admin, scaled, "False/PodsMissing", expected)
+
+    owner = await admin.get(path)
+    for more in range(2):
+        await pod(admin, f"{name}-{more}", {"app": name}, owner)
+    # No node runs them: they are not healthy, so that the budget allows no evictions as before.
     await told(admin, scaled, "True/Working")
 
 

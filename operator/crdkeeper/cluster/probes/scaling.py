@@ -1,11 +1,11 @@
-"""Lists HorizontalPodAutoscalers and failing PodDisruptionBudgets, and reads /scale of what they scale.
+"""Lists HorizontalPodAutoscalers and PodDisruptionBudgets, and reads /scale of what autoscalers scale.
 
 A cluster has as many of them as its tenants like. All are listed once for all CRDs, in pages of bounded size;
 pods are only looked for by selector in one namespace, and only a few.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -23,6 +23,7 @@ from crdkeeper.core.diagnosis.scalers import (
     Autoscaler,
     FailingBudget,
     Scalers,
+    ShortBudget,
     Unseen,
     pod_owners,
 )
@@ -31,11 +32,14 @@ from crdkeeper.core.diagnosis.scaling import (
     Scaling,
     ScalingTrouble,
     SeenScale,
+    Shortage,
     Sighting,
     budget_trouble,
     cannot_scale,
     in_turn,
     scale_version,
+    short_trouble,
+    shortage,
     sighted,
     target_trouble,
     target_unread,
@@ -51,6 +55,8 @@ _PAGE_SECONDS = 30.0
 _MOST_PAGES = 400
 _MOST_TARGETS = 50
 _PODS_OF_BUDGET = 20
+"""So many show to whom the pods of a budget belong."""
+_MOST_PODS_COUNTED = 500
 
 
 class _Tally(Protocol):
@@ -59,21 +65,24 @@ class _Tally(Protocol):
 
 
 async def list_scalers(client: Client) -> Scalers:
-    """All autoscalers and failing budgets. Never raises for what it finds."""
+    """All autoscalers, and budgets that allow no evictions. Never raises for what it finds."""
     autoscalers, budgets = AutoscalerTally(), BudgetTally()
     unseen = [
         await _list(client, _AUTOSCALERS, autoscalers, LIST_AUTOSCALERS),
         await _list(client, _BUDGETS, budgets, LIST_BUDGETS),
     ]
-    failing = [await _with_owners(client, each) for each in budgets.kept()]
+    failing = [await _with_owners(client, each) for each in budgets.failing()]
+    short = [await _counted(client, each) for each in budgets.short()]
     # Whose pods cannot be seen may concern any CRD. Other failures depend on what a tenant wrote.
-    unseen.append(next((each.unseen for each in failing if _is_forbidden(each.unseen)), None))
+    pods = [*(each.unseen for each in failing), *(each.unseen for each in short)]
+    unseen.append(next(filter(_is_forbidden, pods), None))
     return Scalers(
         autoscalers=autoscalers.kept(),
         totals=autoscalers.totals,
         uncounted=autoscalers.uncounted(),
         budgets=failing,
         budgets_total=budgets.total,
+        short=short,
         unseen=tuple(each for each in unseen if each is not None),
     )
 
@@ -105,12 +114,32 @@ async def _with_owners(client: Client, budget: FailingBudget) -> FailingBudget:
     found = await _pods(client, budget.namespace, budget.selector, _PODS_OF_BUDGET)
     if isinstance(found, Failure):
         return replace(budget, unseen=Unseen(LIST_PODS, found))
-    return replace(budget, owners=pod_owners(found))
+    return replace(budget, owners=pod_owners(found.items))
 
 
-async def _pods(
-    client: Client, namespace: str, selector: str, most: int
-) -> Iterable[Mapping[str, Any]] | Failure:
+async def _counted(client: Client, budget: ShortBudget) -> ShortBudget:
+    """With the number of its pods and their controllers, as far as these may be custom resources."""
+    found = await _pods(client, budget.namespace, budget.selector, _PODS_OF_BUDGET)
+    # The groups of custom resources have a dot. Pods of Deployments are many, and not counted.
+    if isinstance(found, _Pods) and not all("." in each.group for each in pod_owners(found.items)):
+        return budget
+    if isinstance(found, _Pods) and found.more:
+        most = min(budget.expected, _MOST_PODS_COUNTED)
+        found = await _pods(client, budget.namespace, budget.selector, most)
+    if isinstance(found, Failure):
+        return replace(budget, unseen=Unseen(LIST_PODS, found))
+    few = not found.more and len(found.items) < budget.expected
+    return replace(budget, owners=pod_owners(found.items), pods=len(found.items) if few else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pods:
+    items: Sequence[Mapping[str, Any]]
+    more: bool
+    """Whether these are not all."""
+
+
+async def _pods(client: Client, namespace: str, selector: str, most: int) -> _Pods | Failure:
     """Metadata of the first pods that a selector selects; none for a selector that is too long to ask."""
     if len(selector) > LONGEST_SELECTOR:
         return Failure(ProbeTrouble.SILENT, 0, "the selector is too long for a query")
@@ -118,8 +147,8 @@ async def _pods(
     query = f"?limit={most}&labelSelector={quote(selector, safe='')}"
     found = await look(client, path + query, accept=METADATA_ONLY_LIST)
     if isinstance(found, Answer):
-        items: Iterable[Mapping[str, Any]] = found.json().get("items") or ()
-        return items
+        page = found.json()
+        return _Pods(page.get("items") or (), bool(page["metadata"].get("continue")))
     return found
 
 
@@ -158,6 +187,14 @@ async def probe_scaling(
     for budget in scalers.budgets:
         failing = budget_trouble(budget, definition, declared)
         troubles += [failing] if failing is not None else []
+    shortages: dict[str, Shortage] = {}
+    for short in scalers.short:
+        known = former.shortages.get(str(short)) if former is not None else None
+        lack = shortage(short, definition, known, client.now())
+        if lack is not None:
+            shortages[str(short)] = lack
+            lasting = short_trouble(short, lack, client.now())
+            troubles += [lasting] if lasting is not None else []
     return Scaling(
         autoscalers=scalers.totals.get(key, 0),
         checked=len(autoscalers),
@@ -165,6 +202,7 @@ async def probe_scaling(
         unseen=tuple(unseen),
         uncounted=scalers.uncounted,
         sightings=sightings,
+        shortages=shortages,
     )
 
 
@@ -187,5 +225,5 @@ async def _target(
     pods: bool | Failure | None = None
     if selector:
         found = await _pods(client, autoscaler.namespace, selector, 1)
-        pods = found if isinstance(found, Failure) else bool(list(found))
+        pods = found if isinstance(found, Failure) else bool(found.items)
     return sighted(scale, autoscaler, before, client.now()), pods

@@ -86,6 +86,27 @@ class FailingBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class ShortBudget:
+    """A PodDisruptionBudget that allows no evictions, and by /scale expects more pods than are healthy."""
+
+    namespace: str
+    name: str
+    selector: str
+    """As in a query for pods."""
+    expected: int
+    """How many pods there should be."""
+    pods: int | None = None
+    """How many it selects, if fewer than it expects; None if that is not known."""
+    owners: tuple[PodOwner, ...] = ()
+    """The controllers of its pods, or of some."""
+    unseen: Unseen | None = None
+    """Why the pods could not be listed."""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Scalers:
     """All of a cluster, as far as they were listed."""
 
@@ -98,6 +119,8 @@ class Scalers:
     """Those that fail; at most 100."""
     budgets_total: int = 0
     """How many fail."""
+    short: Sequence[ShortBudget] = ()
+    """Those that may have too few pods of custom resources; at most 100."""
     unseen: tuple[Unseen, ...] = ()
     """Why not all could be listed."""
 

@@ -1,13 +1,13 @@
-"""Counts autoscalers and failing budgets as they are listed, in bounded memory that namespaces share.
+"""Counts autoscalers and budgets as they are listed, in bounded memory that namespaces share.
 
 Tenants write them, in any number, and name any kind, in texts of any length. What one namespace has must not
 keep autoscalers of another from being seen: each has its share, and when there are too many, those of the
-largest are not counted. Of failing budgets, the first namespaces of the list have theirs seen, a few of each.
+largest are not counted. Of budgets, the first namespaces of the list have theirs seen, a few of each.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from crdkeeper.core.diagnosis.scalers import (
     LONGEST_NAME,
@@ -16,6 +16,7 @@ from crdkeeper.core.diagnosis.scalers import (
     Autoscaler,
     FailingBudget,
     GroupKind,
+    ShortBudget,
     said_text,
     selector_text,
 )
@@ -120,34 +121,64 @@ class AutoscalerTally:
 
 
 @dataclass(slots=True)
+class _Some(Generic[_T]):
+    """A few budgets of each namespace."""
+
+    _kept: dict[str, list[_T]] = field(default_factory=dict)
+    _count: int = 0
+
+    def add(self, namespace: str, budget: _T) -> None:
+        some = self._kept.setdefault(namespace, [])
+        if len(some) < _MOST_BUDGETS_OF_NAMESPACE and self._count < _MOST_BUDGETS_KEPT:
+            some.append(budget)
+            self._count += 1
+
+    def kept(self) -> list[_T]:
+        """As they were listed: of each namespace one, then of each another."""
+        return _in_turns(self._kept.values())[:_MOST_BUDGETS]
+
+
+@dataclass(slots=True)
 class BudgetTally:
-    """Keeps those that fail."""
+    """Keeps those that fail, and those that may have too few pods."""
 
     total: int = 0
-    _kept: dict[str, list[FailingBudget]] = field(default_factory=dict)
-    _count: int = 0
+    """How many fail."""
+    _failing: _Some[FailingBudget] = field(default_factory=_Some)
+    _short: _Some[ShortBudget] = field(default_factory=_Some)
 
     def add(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Take in some objects of policy/v1."""
         for each in items:
-            failed = _condition(each, "DisruptionAllowed")
-            if failed.get("status") != "False" or failed.get("reason") != "SyncFailed":
-                continue
+            allowed = _condition(each, "DisruptionAllowed")
             selector = selector_text(each["spec"].get("selector"))
-            if selector is None:
+            if allowed.get("status") != "False" or selector is None:
                 continue
-            self.total += 1
-            metadata = each["metadata"]
-            some = self._kept.setdefault(metadata["namespace"], [])
-            if len(some) < _MOST_BUDGETS_OF_NAMESPACE and self._count < _MOST_BUDGETS_KEPT:
-                selector = selector[: LONGEST_SELECTOR + 1]  # still too long to be asked for
-                said = said_text(failed.get("message"))
-                some.append(FailingBudget(metadata["namespace"], metadata["name"], selector, said))
-                self._count += 1
+            selector = selector[: LONGEST_SELECTOR + 1]  # still too long to be asked for
+            namespace, name = each["metadata"]["namespace"], each["metadata"]["name"]
+            if allowed.get("reason") == "SyncFailed":
+                self.total += 1
+                said = said_text(allowed.get("message"))
+                self._failing.add(namespace, FailingBudget(namespace, name, selector, said))
+            elif expected := _expected(each):
+                self._short.add(namespace, ShortBudget(namespace, name, selector, expected))
 
-    def kept(self) -> list[FailingBudget]:
-        """Some of them, as they were listed: of each namespace one, then of each another."""
-        return _in_turns(self._kept.values())[:_MOST_BUDGETS]
+    def failing(self) -> list[FailingBudget]:
+        """Some of those that fail."""
+        return self._failing.kept()
+
+    def short(self) -> list[ShortBudget]:
+        """Some of those that expect more pods than are healthy."""
+        return self._short.kept()
+
+
+def _expected(body: Mapping[str, Any]) -> int:
+    """How many pods a budget expects by /scale, if that is more than are healthy; otherwise 0."""
+    if isinstance(body["spec"].get("minAvailable"), int):
+        return 0  # it expects as many as there are
+    status = body["status"]
+    expected = int(status.get("expectedPods") or 0)
+    return expected if expected > int(status.get("currentHealthy") or 0) else 0
 
 
 def _in_turns(groups: Iterable[Iterable[_T]]) -> list[_T]:

@@ -14,13 +14,14 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.definitions.versionorder import preferred
 from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
-from crdkeeper.core.diagnosis.scalers import Autoscaler, FailingBudget, Unseen
+from crdkeeper.core.diagnosis.scalers import Autoscaler, FailingBudget, ShortBudget, Unseen
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 from crdkeeper.core.text import count, visible
 
 REACTION = timedelta(minutes=10)
 """A controller that has not changed the number of pods so long after spec.replicas does not do it."""
 _DETAIL_BYTES = 512
+_NAMED = 3
 
 
 class ScalingFault(Enum):
@@ -37,6 +38,7 @@ class ScalingFault(Enum):
     OVERWRITTEN = "spec.replicas does not stay as written"
     NOT_FOLLOWED = "status.replicas does not follow spec.replicas"
     BUDGET_FAILS = "a budget has no expected number of pods"
+    PODS_MISSING = "a budget has fewer pods than it expects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,15 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortage:
+    """What was last seen of a budget with too few pods, and since when that has not changed."""
+
+    expected: int
+    pods: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Scaling:
     """What was found for one CRD."""
 
@@ -81,6 +92,7 @@ class Scaling:
     uncounted: str = ""
     """The namespaces in which there may be others."""
     sightings: Mapping[str, Sighting] = field(default_factory=dict, compare=False)
+    shortages: Mapping[str, Shortage] = field(default_factory=dict, compare=False)
 
 
 def in_turn(autoscalers: Iterable[Autoscaler], most: int) -> Sequence[Autoscaler]:
@@ -185,6 +197,34 @@ def budget_trouble(
     else:
         why = unscalable(definition, declared) or f"its controller says: {budget.said}"
     return ScalingTrouble(ScalingFault.BUDGET_FAILS, f"PodDisruptionBudget {budget}: {why}")
+
+
+def shortage(
+    budget: ShortBudget, definition: DefinitionFacts, former: Shortage | None, now: datetime
+) -> Shortage | None:
+    """The shortage of a budget whose pods all belong to objects of this CRD; None if there is none.
+
+    Its time is that of the former one if nothing has changed.
+    """
+    kinds = {(each.group, each.kind) for each in budget.owners}
+    if budget.pods is None or kinds != {(definition.group, definition.kind)}:
+        return None
+    same = former is not None and (former.expected, former.pods) == (budget.expected, budget.pods)
+    return Shortage(budget.expected, budget.pods, former.since if same and former is not None else now)
+
+
+def short_trouble(budget: ShortBudget, seen: Shortage, now: datetime) -> ScalingTrouble | None:
+    """What keeps a budget from allowing evictions; None if pods may still be created."""
+    if now - seen.since < REACTION:
+        return None
+    names = sorted({visible(each.name) for each in budget.owners})
+    more = f" and {count(len(names) - _NAMED, 'other object')}" if len(names) > _NAMED else ""
+    said = (
+        f"expects {count(seen.expected, 'pod')} of {', '.join(names[:_NAMED])}{more}, but selects {seen.pods}"
+    )
+    return ScalingTrouble(
+        ScalingFault.PODS_MISSING, f"PodDisruptionBudget {budget}: it {bounded(said, _DETAIL_BYTES)}"
+    )
 
 
 def _trouble(fault: ScalingFault, autoscaler: Autoscaler, why: str) -> ScalingTrouble:

@@ -151,14 +151,39 @@ def test_only_budgets_that_fail_are_kept() -> None:
     selector = {"matchLabels": {"app": "w"}}
     tally.add([budget("SyncFailed", selector=selector), budget("InsufficientPods", selector=selector)])
     tally.add([budget("SufficientPods", "True", selector=selector), budget("SyncFailed")])
-    assert [(str(each), each.selector, each.said) for each in tally.kept()] == [("ns/b", "app=w", "said")]
+    assert [(str(each), each.selector, each.said) for each in tally.failing()] == [("ns/b", "app=w", "said")]
     tally.add(budget("SyncFailed", selector=selector) for _ in range(500))
-    assert (len(tally.kept()), tally.total) == (10, 501)
+    assert (len(tally.failing()), tally.total) == (10, 501)
     for at in range(150):
         tally.add([budget("SyncFailed", namespace=f"ns-{at}", selector=selector)])
-    kept = tally.kept()
+    kept = tally.failing()
     assert len(kept) == 100
     assert {each.namespace for each in kept} == {"ns", *(f"ns-{at}" for at in range(99))}
+
+
+def test_only_budgets_that_expect_more_pods_are_kept() -> None:
+    tally = BudgetTally()
+
+    def budget(expected: int, healthy: int, reason: str = "InsufficientPods", **spec: Any) -> dict[str, Any]:
+        conditions = [condition("DisruptionAllowed", "False", reason)]
+        return {
+            "metadata": {"namespace": "ns", "name": f"b{expected}"},
+            "spec": {"selector": {"matchLabels": {"app": "w"}}, **spec},
+            "status": {"expectedPods": expected, "currentHealthy": healthy, "conditions": conditions},
+        }
+
+    tally.add([budget(3, 2, maxUnavailable=1), budget(4, 2, minAvailable="80%"), budget(5, 5)])
+    tally.add([budget(6, 2, minAvailable=3), budget(0, 0), budget(7, 2, "SyncFailed")])
+    enough = budget(8, 7, maxUnavailable=2)
+    enough["status"]["conditions"] = [condition("DisruptionAllowed", "True", "SufficientPods")]
+    tally.add([enough])
+    assert [(str(each), each.selector, each.expected) for each in tally.short()] == [
+        ("ns/b3", "app=w", 3),
+        ("ns/b4", "app=w", 4),
+    ]
+    # Those of Deployments, which may be many, take no room from those that fail.
+    tally.add(budget(3, 2) for _ in range(500))
+    assert (len(tally.short()), len(tally.failing())) == (10, 1)
 
 
 def test_of_a_long_selector_no_more_is_kept_than_shows_that_it_is_too_long() -> None:
@@ -167,7 +192,7 @@ def test_of_a_long_selector_no_more_is_kept_than_shows_that_it_is_too_long() -> 
     status = {"conditions": [condition("DisruptionAllowed", "False", "SyncFailed")]}
     metadata = {"namespace": "ns", "name": "b"}
     tally.add([{"metadata": metadata, "spec": {"selector": {"matchLabels": labels}}, "status": status}])
-    assert [len(each.selector) for each in tally.kept()] == [LONGEST_SELECTOR + 1]
+    assert [len(each.selector) for each in tally.failing()] == [LONGEST_SELECTOR + 1]
 
 
 def test_selectors() -> None:

@@ -134,6 +134,16 @@ BUDGET_FAILS = Reason(
     "If the kind has no scale subresource, give the budget an integer minAvailable, which needs none. If "
     "ownerReferences name a version that is not served, have the pods created again by a current controller.",
 )
+PODS_MISSING = Reason(
+    _TYPE,
+    "False",
+    "PodsMissing",
+    "For ten minutes, a PodDisruptionBudget has allowed no evictions, and selected fewer pods than "
+    "spec.replicas of the objects that control them says.",
+    "Check that the objects' controller is running and can create pods, and that the budget's selector "
+    "selects all pods of an object. Otherwise give the budget an integer minAvailable, which does not depend "
+    "on spec.replicas.",
+)
 _BY_FAULT = {
     ScalingFault.NO_SCALE: NO_SCALE,
     ScalingFault.TARGET_MISSING: TARGET_MISSING,
@@ -146,6 +156,7 @@ _BY_FAULT = {
     ScalingFault.OVERWRITTEN: REPLICAS_OVERWRITTEN,
     ScalingFault.NOT_FOLLOWED: REPLICAS_NOT_FOLLOWED,
     ScalingFault.BUDGET_FAILS: BUDGET_FAILS,
+    ScalingFault.PODS_MISSING: PODS_MISSING,
 }
 _SHOWN = 5
 
@@ -224,6 +235,7 @@ CONDITION = ConditionType(
         REPLICAS_OVERWRITTEN,
         REPLICAS_NOT_FOLLOWED,
         BUDGET_FAILS,
+        PODS_MISSING,
     ),
     assessed=True,
     fact="scaling",

@@ -1,23 +1,33 @@
 """ScalingReady: what autoscalers, budgets and /scale say, and what it means for the CRD."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from crdkeeper.core.diagnosis.conditions.scaling import ScalingFacts, judge
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
-from crdkeeper.core.diagnosis.scalers import LIST_PODS, Autoscaler, FailingBudget, PodOwner, Unseen
+from crdkeeper.core.diagnosis.scalers import (
+    LIST_PODS,
+    Autoscaler,
+    FailingBudget,
+    PodOwner,
+    ShortBudget,
+    Unseen,
+)
 from crdkeeper.core.diagnosis.scaling import (
     Scaling,
     ScalingFault,
     ScalingTrouble,
     SeenScale,
+    Shortage,
     Sighting,
     budget_trouble,
     cannot_scale,
     in_turn,
+    short_trouble,
+    shortage,
     sighted,
     target_trouble,
     target_unread,
@@ -146,6 +156,47 @@ def test_budgets(
         assert found is not None
         assert found.detail.startswith("PodDisruptionBudget ns/b: ")
         assert detail in found.detail
+
+
+OURS = PodOwner("example.com", "v1", "Widget", "w")
+
+
+def short(*owners: PodOwner, pods: int | None = 2) -> ShortBudget:
+    return ShortBudget("ns", "b", "app=w", 3, pods, owners)
+
+
+@pytest.mark.parametrize(
+    ("budget", "former", "since"),
+    [
+        (short(OURS), None, NOW),
+        (short(OURS), Shortage(3, 2, LONG_AGO), LONG_AGO),
+        (short(OURS), Shortage(3, 1, LONG_AGO), NOW),
+        (short(OURS), Shortage(4, 2, LONG_AGO), NOW),
+        (short(OURS, replace(OURS, version="v2", name="x")), None, NOW),
+        # Nothing tells whose pods are missing.
+        (short(OURS, replace(OURS, kind="Gadget")), None, None),
+        (short(OURS, replace(OURS, group="other.com")), None, None),
+        (short(), None, None),
+        (short(OURS, pods=None), None, None),
+    ],
+)
+def test_a_budget_with_too_few_pods(
+    budget: ShortBudget, former: Shortage | None, since: datetime | None
+) -> None:
+    found = shortage(budget, definition(), former, NOW)
+    assert found == (None if since is None else Shortage(3, 2, since))
+
+
+def test_pods_of_a_budget_that_stay_too_few() -> None:
+    assert short_trouble(short(OURS), Shortage(3, 2, JUST_NOW), NOW) is None
+    owners = [replace(OURS, name=f"\x1b{i}") for i in range(5)]
+    found = short_trouble(short(*owners), Shortage(3, 2, LONG_AGO), NOW)
+    assert found is not None
+    assert found.detail.startswith(
+        "PodDisruptionBudget ns/b: it expects 3 pods of \\x1b0, \\x1b1, \\x1b2 and 2"
+    )
+    assert found.detail.endswith("and 2 other objects, but selects 2")
+    assert verdict(found).reason.name == "PodsMissing"
 
 
 def test_no_namespace_crowds_out_others() -> None:
