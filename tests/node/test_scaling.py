@@ -160,10 +160,16 @@ def test_an_autoscaler_and_a_budget(deployment: Deployment, kubectl: Kubectl) ->
     assert shown("cache", "sessions")["spec"]["replicas"] == 2
     until(lambda: reports("SelectorMissing"), 120, reported)
 
-    status = {"status": {"replicas": 2, "selector": "app=sessions"}}
-    kubectl(
-        "patch", "cache", "sessions", "--subresource=status", "--type=merge", f"--patch={json.dumps(status)}"
-    )
+    def count_by(selector: str) -> None:
+        """The controller of the object writes how many pods there are, and how to select them."""
+        patch = json.dumps({"status": {"replicas": 2, "selector": selector}})
+        kubectl("patch", "cache", "sessions", "--subresource=status", "--type=merge", f"--patch={patch}")
+
+    count_by("app=sessions")
+    until(lambda: reports("Working"), 120, reported)
+    count_by("app=other")
+    until(lambda: reports("NoPodsSelected"), 120, reported)
+    count_by("app=sessions")
     until(lambda: reports("Working"), 120, reported)
     with MetricsApi(deployment.cluster, millicores=32):
         until(lambda: shown("cache", "sessions")["spec"]["replicas"] == 4, 180)
