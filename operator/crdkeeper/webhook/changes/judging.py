@@ -4,9 +4,10 @@ import asyncio
 import logging
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -29,6 +30,8 @@ HELD_BYTES: Final = 12 << 20
 """Of all changes that are not answered yet: conversions need the rest of the room for large bodies."""
 _DECISIONS_BYTES: Final = 8 << 20
 """Of all that is decided by policies alone, in addition."""
+_PRECEDING_BYTES: Final = 4 << 20
+"""Of these, as long as a change that is examined afterwards may be among them: deletions have the rest."""
 _MOST_DECISIONS: Final = 100
 """That wait at a time; each takes some milliseconds."""
 _POLICIES_BYTES: Final = 16 << 20
@@ -55,6 +58,16 @@ class _Queue:
     most_bytes: int
     held: int = 0
 
+    async def examine(self, body: bytes, policies: bytes, seconds: float) -> dict[str, Any]:
+        """See ChangeWorker. Raises Crowded, too, if there is no room for the body."""
+        if self.held + len(body) > self.most_bytes:
+            raise Crowded
+        self.held += len(body)
+        try:
+            return await self.worker.examine(body, policies, seconds)
+        finally:
+            self.held -= len(body)
+
 
 class ChangeJudging:
     """Judges changes and deletions of CRDs by the policies of a source."""
@@ -66,8 +79,8 @@ class ChangeJudging:
             ChangeWorker, policies.fetch, policies.report, partial(_bundle, rules), lambda: policies.address
         )
         self._changes = _Queue(worker(), HELD_BYTES)
-        self._decisions = _Queue(worker(most_waiting=_MOST_DECISIONS), _DECISIONS_BYTES)
-        """What only needs to know whether a policy protects the CRD waits for no change, each of which may
+        self._decisions = _Queue(worker(most_waiting=_MOST_DECISIONS, decides=True), _DECISIONS_BYTES)
+        """Whether a policy protects the CRD is decided without waiting for an examination, each of which may
         take all of its time."""
         self._news = asyncio.Event()
 
@@ -97,8 +110,9 @@ class ChangeJudging:
             await self._news.wait()
             self._news.clear()
             for worker, wanted in (
-                (self._changes.worker, self.policies.judging),
+                # Whoever starts the worker for changes waits for the examination that occupies it.
                 (self._decisions.worker, self.policies.protecting),
+                (self._changes.worker, self.policies.judging),
             ):
                 try:
                     await (worker.start() if wanted else worker.close())
@@ -115,16 +129,7 @@ class ChangeJudging:
                 return self._unexamined(body, _LARGE, headers)
             if len(self.policies.content) > _POLICIES_BYTES:
                 raise Unable(_MANY)
-            operation = _OPERATION.search(body, 0, _OPERATION_BYTES)
-            deletes = operation is not None and operation[1] == b"DELETE"
-            queue = self._changes if self.policies.judging and not deletes else self._decisions
-            if queue.held + len(body) > queue.most_bytes:
-                raise Crowded
-            queue.held += len(body)
-            try:
-                review = await queue.worker.examine(bytes(body), self.policies.content or b"[]", SECONDS)
-            finally:
-                queue.held -= len(body)
+            review = await self._judged(bytes(body), began)
         except BadReview as error:
             self._metrics.judged("refused", time.monotonic() - began)
             return Response(f"not an AdmissionReview of a CRD: {error}\n".encode(errors="replace"), 400)
@@ -137,6 +142,21 @@ class ChangeJudging:
         passed = "warned" if said.get("warnings") else "allowed"
         self._metrics.judged(passed if said["allowed"] else "denied", time.monotonic() - began)
         return Response(orjson.dumps(review), headers=headers)
+
+    async def _judged(self, body: bytes, began: float) -> dict[str, Any]:
+        """The AdmissionReview to answer with. Raises BadReview, Crowded and Unable."""
+        policies = self.policies.content or b"[]"
+        operation = _OPERATION.search(body, 0, _OPERATION_BYTES)
+        deletes = operation is not None and operation[1] == b"DELETE"
+        if deletes or not self.policies.judging:
+            return await self._decisions.examine(body, policies, SECONDS)
+        if self.policies.protecting and self._decisions.held + len(body) <= _PRECEDING_BYTES:
+            # If there is no time to decide it here, whoever examines the change decides that first.
+            with suppress(Crowded):
+                decided = await self._decisions.examine(body, policies, SECONDS / 2)
+                if not decided["response"]["allowed"]:
+                    return decided
+        return await self._changes.examine(body, policies, SECONDS - (time.monotonic() - began))
 
     def _unexamined(self, body: Body, why: str, headers: bytes) -> Response:
         """Let a change pass that was not read. (An API server does so without an answer: failurePolicy.)"""

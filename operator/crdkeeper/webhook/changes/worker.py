@@ -1,6 +1,6 @@
 """Passes changes of CRDs to a worker process, one at a time, and returns what is known when the time is over.
 
-Deletions have another process of the same kind.
+What policies decide alone has another process of the same kind.
 
 Each change has a conversation with the worker: this process fetches pages of live objects, without reading
 them, for as long as there is time and nobody else waits.
@@ -73,6 +73,8 @@ class ChangeWorker:
     address: Callable[[], WebhookAddress]
     """Where API servers reach the webhook: a CRD that names it is converted by these rules."""
     most_waiting: int = 16
+    decides: bool = False
+    """Whether it only decides whether a policy protects the CRD, and examines no change."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
     _process: asyncio.subprocess.Process | None = None
@@ -243,6 +245,7 @@ class ChangeWorker:
                 sys.executable,
                 "-m",
                 "crdkeeper.webhook.changes.workerprocess",
+                *(["--decides"] if self.decides else []),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )

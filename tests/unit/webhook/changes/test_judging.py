@@ -164,6 +164,13 @@ def large(megabytes: int) -> bytes:
     return json.dumps(read, separators=(",", ":")).encode()
 
 
+def unserved() -> Json:
+    """The CRD without a served version."""
+    crd = definition()
+    crd["spec"]["versions"][0]["served"] = False
+    return crd
+
+
 @pytest.mark.parametrize("megabytes", [0, 3])
 async def test_conversions_do_not_wait_for_changes(process: Process, megabytes: int) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -237,16 +244,60 @@ async def test_deletions_do_not_wait_for_changes(process: Process) -> None:
             await asyncio.gather(*changes, return_exceptions=True)
 
 
+async def test_the_last_served_version_does_not_wait_for_changes(process: Process) -> None:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        path = f"/changes/{TOKEN}"
+        changes = [asyncio.create_task(process.post(session, path, large(0))) for _ in range(5)]
+        await asyncio.wait_for(process.policies.asked.wait(), LONG)
+        os.kill(process.worker, signal.SIGSTOP)
+        try:
+            several = [process.post(session, path, review(definition(), unserved())) for _ in range(20)]
+            for status, body in await asyncio.wait_for(asyncio.gather(*several), LONG):
+                assert status == 200
+                said = json.loads(body)["response"]
+                assert "no version would be served" in said["status"]["message"]
+            assert not any(each.done() for each in changes)
+        finally:
+            os.kill(process.worker, signal.SIGCONT)
+            for each in changes:
+                each.cancel()
+            await asyncio.gather(*changes, return_exceptions=True)
+
+
+async def test_who_cannot_decide_it_leaves_it_to_the_examination(process: Process) -> None:
+    assert process.webhook._judging is not None
+    # All room is taken.
+    process.webhook._judging._decisions.held = 8 << 20
+    async with aiohttp.ClientSession() as session:
+        status, body = await process.post(session, f"/changes/{TOKEN}", review(definition(), unserved()))
+    assert status == 200
+    assert "no version would be served" in json.loads(body)["response"]["status"]["message"]
+
+
+async def test_only_examinations_give_way_to_conversions(process: Process) -> None:
+    async with aiohttp.ClientSession() as session:
+        path = f"/changes/{TOKEN}"
+        await process.post(session, path, deletion(definition()))
+        change = asyncio.create_task(process.post(session, path, large(0)))
+        await asyncio.wait_for(process.policies.asked.wait(), LONG)
+        assert process.webhook._judging is not None
+        decisions = process.webhook._judging._decisions.worker._process
+        assert decisions is not None
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, decisions.pid) == own
+        assert os.getpriority(os.PRIO_PROCESS, process.worker) == min(19, own + 5)
+        change.cancel()
+        await asyncio.gather(change, return_exceptions=True)
+
+
 async def test_without_policies_that_judge_changes_a_protected_api_waits_for_none(process: Process) -> None:
     """And the worker for changes, which nobody needs then, may end at any time."""
     process.policies.judging = False
-    unserved = definition()
-    unserved["spec"]["versions"][0]["served"] = False
     assert process.webhook._judging is not None
     await process.webhook._judging._changes.worker.close()
     async with aiohttp.ClientSession() as session:
         path = f"/changes/{TOKEN}"
-        status, body = await process.post(session, path, review(definition(), unserved))
+        status, body = await process.post(session, path, review(definition(), unserved()))
     assert status == 200
     assert "no version would be served" in json.loads(body)["response"]["status"]["message"]
     assert process.webhook._judging._changes.worker._process is None
