@@ -12,7 +12,7 @@ import pytest
 
 from crdkeeper.cluster.transport.client import Unreachable
 from tests.cluster.changes.scene import judging
-from tests.cluster.definitions.protecting import BINDING, BY_WEBHOOK, protect, refused
+from tests.cluster.definitions.protecting import BINDING, BY_WEBHOOK, LATE_SECONDS, protect, refused
 from tests.cluster.harness import Admin, CustomKind, install
 from tests.cluster.harness.admin import CRDS, POLICIES
 from tests.cluster.harness.webhookpod import WebhookPod
@@ -24,8 +24,6 @@ SECONDS = 120.0
 """From the first answer on. The API server looks for the kinds of parameters every 30 seconds."""
 WEBHOOK_SECONDS = 45.0
 """Longer than the webhook keeps policies that an API server says are gone."""
-LATE_SECONDS = 1.0
-"""An answer of the webhook that takes longer may come too late on a busy machine, and the deletion passes."""
 
 
 @pytest.mark.timeout(400)

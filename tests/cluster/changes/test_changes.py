@@ -12,8 +12,9 @@ import pytest
 from crdkeeper.cluster.resources.access import Right
 from tests.cluster.changes.scene import ALLOW, CHANGES, CONFIGURATION, Scene, enum, without
 from tests.cluster.cli.commandline import CommandLine
+from tests.cluster.definitions.protecting import refusal_of, refused_in_time
 from tests.cluster.harness import eventually
-from tests.cluster.harness.admin import CLUSTER_ROLES, POLICIES
+from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS, POLICIES
 from tests.cluster.harness.customkind import SPEC, CustomKind
 from tests.cluster.harness.installation import SERVICE_ACCOUNT
 from tests.cluster.harness.webhookpod import WEBHOOK_ACCOUNT
@@ -87,7 +88,12 @@ async def test_what_is_refused_can_be_rehearsed(scene: Scene, shell: CommandLine
     assert (rehearsed.exit_code, rehearsed.stderr) == (1, "")
     assert "Pruned (a field is lost for all who read it): 3 objects" in rehearsed.stdout
     assert await scene.admin.definition(scene.kind) == before
-    assert "refuses it" in scene.apply(changed)
+    path = f"{CRDS}/{scene.kind.name}"
+    said = await refused_in_time(
+        lambda: refusal_of(scene.admin.apply(path, changed.to_object())),
+        lambda: scene.admin.apply_definition(scene.kind),
+    )
+    assert "refuses it" in said
 
 
 async def test_what_the_present_schema_refuses_is_not_held_against_a_change(scene: Scene) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.transport.client import ApiError
 from tests.cluster.changes.scene import CONFIGURATION
 from tests.cluster.definitions.protecting import (
     ALLOW,
@@ -16,7 +16,9 @@ from tests.cluster.definitions.protecting import (
     keeps_its_last_version,
     protect,
     refusal,
+    refusal_of,
     refused,
+    refused_in_time,
     try_selections,
 )
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, install
@@ -25,6 +27,7 @@ from tests.cluster.harness.installation import CRDS as OWN
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 
+OBJECTS = 3
 OTHERS = 20
 """Deletions at a time."""
 
@@ -49,7 +52,19 @@ async def test_it_selects_as_the_api_server_does(admin: Admin, group: str) -> No
 
 async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: str) -> None:
     kind = await apply_labelled(admin, group)
-    await admin.create_objects(kind, 3)
+    await admin.create_objects(kind, OBJECTS)
+
+    async def delete(path: str) -> str:
+        return await refusal_of(admin.client.request("DELETE", path))
+
+    async def restore() -> None:
+        async def gone() -> bool:
+            return await admin.find(f"{CRDS}/{kind.name}") is None
+
+        await eventually(gone)
+        await apply_labelled(admin, group)
+        await admin.create_objects(kind, OBJECTS)
+
     await protect(admin, group, groups=[group])
     said = await refused(admin, kind.name, by=BY_WEBHOOK)
     assert said == (
@@ -60,11 +75,10 @@ async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: st
         f"{CRDS}/{kind.name}",
         f"{CRDS}?labelSelector=team%3Da&fieldSelector=metadata.name%3D{kind.name}",
     ):
-        with pytest.raises(ApiError, match="protects it"):
-            await admin.client.request("DELETE", path)
-    assert admin.stored(kind) == {"v1": 3}
+        assert "protects it" in await refused_in_time(partial(delete, path), restore)
+    assert admin.stored(kind) == {"v1": OBJECTS}
     await annotate(admin, kind, "")
-    assert await refusal(admin, kind.name)
+    assert await refused_in_time(lambda: refusal(admin, kind.name))
     await annotate(admin, kind, "moved to another cluster")
     assert not await refusal(admin, kind.name)
     await admin.delete(f"{CRDS}/{kind.name}")
@@ -115,7 +129,8 @@ async def test_many_deletions_at_once_are_all_refused(admin: Admin, group: str) 
     await protect(admin, group, groups=[group])
     await refused(admin, kinds[0].name, by=BY_WEBHOOK)
     for _ in range(3):
-        said = await asyncio.gather(*(refusal(admin, each.name) for each in kinds))
+        deletions = [partial(refusal, admin, each.name) for each in kinds]
+        said = await asyncio.gather(*map(refused_in_time, deletions))
         assert [each for each in said if not each.startswith(BY_WEBHOOK)] == []
     await admin.delete(f"{POLICIES}/{group}")
     await refused(admin, kinds[0].name, wanted=False)
