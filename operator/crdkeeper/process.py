@@ -145,7 +145,7 @@ async def _lead(
     acquiring = asyncio.create_task(lease.acquire())
     await asyncio.wait({acquiring, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not acquiring.done():
-        acquiring.cancel()
+        await _release(lease, acquiring)
         return 0
     acquiring.result()
     health.leading, health.waiting_for = True, "the kinds of crdkeeper.dev to be installed"
@@ -159,11 +159,10 @@ async def _lead(
     if lost:
         # Not only when Kopf has ended: nothing can be written any more.
         working.cancel()
-    else:
-        holding.cancel()
     _, pending = await asyncio.wait({working}, timeout=_SHUTDOWN_SECONDS if not lost else 1.0)
     for each in pending:
         each.cancel()
+    status = 0
     try:
         if working.done() and not working.cancelled():
             working.result()
@@ -174,15 +173,20 @@ async def _lead(
         return 1
     except TaskEnded as error:
         _log.error("A task ended, exiting for a fresh start: %s", error, exc_info=error.__cause__)
-        await lease.release()
-        return 1
+        status = 1
     except Exception as error:
         # Kopf has logged the cause: a watch was refused permanently. A new process starts from scratch.
         _log.error("The watches ended, exiting for a fresh start: %s", error)
-        await lease.release()
-        return 1
+        status = 1
+    await _release(lease, holding)
+    return status
+
+
+async def _release(lease: Lease, taking: asyncio.Task[None]) -> None:
+    """Release the Lease; `taking` acquires or holds it until then."""
     await lease.release()
-    return 0
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
 
 
 async def _work(

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -12,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 
 from crdkeeper import process
 from crdkeeper.api.kinds import KINDS
@@ -22,6 +25,7 @@ from crdkeeper.controllers.registry import CONTROLLERS
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings
 from tests.unit.builders import crd, policy
+from tests.unit.cluster.transport.leasestore import LeaseStore
 from tests.unit.cluster.transport.localserver import json, kubeconfig, serving
 from tests.unit.scripting import apiserver as threads
 
@@ -131,6 +135,30 @@ async def test_nothing_is_written_once_leadership_is_lost(
     assert "Lost leadership" in caplog.text
     assert {"storagemigrations", "definitionreports"} <= {each for each, _ in writes.seen}
     assert [each for each, late in writes.seen if late] == []
+
+
+@pytest.mark.parametrize("holder", ["me", ""], ids=["renewing", "acquiring"])
+async def test_a_lease_that_is_being_written_at_a_signal_is_released(
+    tmp_path: Path, watches: None, holder: str
+) -> None:
+    """From the signal on, each write is stored late; whoever renews it has acquired it before."""
+    store, before = LeaseStore(holder), 1 if holder else 0
+
+    async def slow(request: web.Request) -> web.Response:
+        nonlocal before
+        if "/leases/" not in request.path:
+            return await json(LEASE)(request)
+        if request.method == "PUT":
+            before -= 1
+            if before == -1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(0.5 if before < 0 else 0.0)
+        return await store.handle(request)
+
+    async with serving(slow) as server:
+        assert await run_operator(tmp_path, server.url, retry_period=0.05) == 0
+        await asyncio.sleep(1.0)
+    assert store.spec["holderIdentity"] == ""
 
 
 async def run_operator(directory: Path, url: str, **options: Any) -> int:

@@ -15,6 +15,10 @@ from crdkeeper.cluster.transport.fence import clock
 
 _log = logging.getLogger(__name__)
 
+_RELEASE_SECONDS = 10.0
+"""How long a process that ends waits for its Lease to be released: less than a kubelet waits for it."""
+_RELEASES = 5
+
 
 class LeaseLost(Exception):
     """Another candidate leads, or may lead by now."""
@@ -46,6 +50,10 @@ class Lease:
         self._retry = retry
         self._seen: tuple[str, float] = ("", 0.0)
         self._holding = False
+        self._releasing = False
+        self._idle = asyncio.Event()
+        """Set while nothing is read or written to acquire or renew it."""
+        self._idle.set()
         self._renewed_at = 0.0
         self.contacted_at = time.monotonic()
         """When the API server last answered about the Lease, in monotonic time."""
@@ -70,6 +78,8 @@ class Lease:
         while True:
             deadline = self._renewed_at + self._renew_deadline
             await asyncio.sleep(min(self._retry, max(0.0, deadline - clock())))
+            if self._releasing:
+                return
             left = deadline - clock()
             if left <= 0:
                 raise LeaseLost(self._too_late)
@@ -80,18 +90,37 @@ class Lease:
         return f"{self.identity} could not renew the Lease for {self._renew_deadline:.0f} s"
 
     async def release(self) -> None:
-        """Release the Lease, so that the next holder need not wait for it to expire."""
+        """Release the Lease if it is ours, so that the next holder need not wait for it to expire.
+
+        Before `acquire` or `hold` is cancelled: what they have sent may still be stored, and would take the
+        Lease again. So its answer is awaited; they write no more.
+        """
+        self._releasing = True
         try:
-            lease = await self._read()
-            if lease is not None and lease["spec"].get("holderIdentity") == self.identity:
-                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
-                await self._client.request("PUT", f"{self._path}/{self._name}", lease)
-        except (ApiError, Unreachable) as error:
-            _log.warning("The Lease was not released and will expire: %s", error)
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                await self._idle.wait()
+                for left in reversed(range(_RELEASES)):
+                    try:
+                        await self._give_up()
+                        return
+                    except ApiError as error:
+                        # Written in between, perhaps by a renewal of ours whose answer was late.
+                        if error.code != 409 or not left:
+                            raise
+        except (ApiError, Unreachable, TimeoutError) as error:
+            said = str(error) or "no response in time"
+            _log.warning("The Lease was not released. If it is ours, it will expire: %s", said)
+
+    async def _give_up(self) -> None:
+        lease = await self._read()
+        if lease is not None and lease["spec"].get("holderIdentity") == self.identity:
+            lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+            await self._client.request("PUT", f"{self._path}/{self._name}", lease)
 
     async def _try(self, seconds: float) -> bool:
         """Acquire or renew; False if not possible now. Raises LeaseLost if another candidate took it."""
         began = clock()
+        self._idle.clear()
         try:
             async with asyncio.timeout(seconds):
                 taken = await self._take()
@@ -99,6 +128,8 @@ class Lease:
             if not (isinstance(error, ApiError) and error.code == 409):
                 _log.warning("The Lease could not be written: %s", str(error) or "no response in time")
             return False
+        finally:
+            self._idle.set()
         if taken:
             self._renewed_at = began  # others count from when it was written, which was not earlier
             self._client.fence.close_at(began + self._renew_deadline, self._too_late)
@@ -107,6 +138,8 @@ class Lease:
     async def _take(self) -> bool:
         lease = await self._read()
         self.contacted_at = time.monotonic()
+        if self._releasing:
+            return False
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         ours = {
             "holderIdentity": self.identity,

@@ -1,13 +1,13 @@
 """Leader election with a Lease: on a local server, and for its deadlines in virtual time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import orjson
 import pytest
 from aiohttp import web
 
@@ -15,52 +15,11 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from tests import virtualtime
+from tests.unit.cluster.transport.leasestore import LeaseStore
 from tests.unit.cluster.transport.localserver import client_of, failure
 from tests.virtualtime import now
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
-
-
-class LeaseStore:
-    """The API server's behaviour for one Lease: optimistic locking."""
-
-    def __init__(self, holder: str | None = None, **spec: Any) -> None:
-        self.version = 1
-        self.lease: dict[str, Any] | None = None
-        if holder is not None:
-            self.lease = {
-                "metadata": {"name": "l", "resourceVersion": "1"},
-                "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, **spec},
-            }
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        assert self.lease is not None
-        spec: Mapping[str, Any] = self.lease["spec"]
-        return spec
-
-    def answer(self, method: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        if method == "GET":
-            if self.lease is None:
-                raise ApiError(404, {"reason": "NotFound", "code": 404})
-            return self.lease
-        assert body is not None
-        expected = self.lease["metadata"]["resourceVersion"] if self.lease else None
-        if body["metadata"].get("resourceVersion") != expected:
-            raise ApiError(409, {"reason": "Conflict", "code": 409})
-        self.version += 1
-        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
-        self.lease = {**body, "metadata": metadata}
-        return self.lease
-
-    async def handle(self, request: web.Request) -> web.Response:
-        """The same over HTTP."""
-        content = await request.read()
-        body = orjson.loads(content) if content else None
-        try:
-            return web.json_response(self.answer(request.method, body))
-        except ApiError as error:
-            return await failure(error.code, error.reason)(request)
 
 
 async def test_a_lease_that_does_not_exist_is_made(tmp_path: Path) -> None:
@@ -109,8 +68,26 @@ async def test_a_release_that_fails_hurts_nobody(tmp_path: Path, answer: Any) ->
         await Lease(client, "ns", "l", "me").release()
 
 
+async def test_a_release_reads_again_when_the_lease_was_written_in_between(tmp_path: Path) -> None:
+    store, writes = LeaseStore("me"), 3
+
+    async def interfere(request: web.Request) -> web.Response:
+        nonlocal writes
+        if request.method == "PUT" and writes:
+            writes -= 1
+            store.answer("PUT", store.lease)
+        return await store.handle(request)
+
+    async with client_of(tmp_path, interfere) as (_, client):
+        await Lease(client, "ns", "l", "me").release()
+    assert (store.spec["holderIdentity"], writes) == ("", 0)
+
+
 class VirtualClient(Client):
-    """A client of a LeaseStore in virtual time; each request takes `seconds`, or for ever."""
+    """A client of a LeaseStore in virtual time; each request takes `seconds`, or for ever.
+
+    What was sent is answered, and stored, also if the client no longer waits for it.
+    """
 
     def __init__(self, store: LeaseStore) -> None:
         super().__init__(Connection())
@@ -132,6 +109,10 @@ class VirtualClient(Client):
         most: int | None = None,
         lean: bool = False,
     ) -> dict[str, Any]:
+        sent = asyncio.create_task(self._answer(method, deepcopy(body)))
+        return await asyncio.shield(sent)
+
+    async def _answer(self, method: str, body: Any) -> dict[str, Any]:
         await asyncio.sleep(self.seconds)
         if self.hangs:
             await asyncio.Event().wait()
@@ -140,7 +121,7 @@ class VirtualClient(Client):
         answer = self.store.answer(method, body)
         if method != "GET":
             self.written.append(now())
-        return answer
+        return deepcopy(answer)
 
 
 Story = Callable[[VirtualClient, Lease], Coroutine[Any, Any, None]]
@@ -301,3 +282,50 @@ def test_a_candidate_outlives_trouble() -> None:
         assert lease.contacted_at > 30
 
     tell(story)
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.1, 0.4, 0.5, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("holder", [None, "", "me"])
+def test_a_release_while_it_is_acquired(holder: str | None, moment: float) -> None:
+    async def story(client: VirtualClient, lease: Lease) -> None:
+        client.seconds = 0.5
+        await ends_released(client, lease, asyncio.create_task(lease.acquire()), moment)
+
+    tell(story, LeaseStore(holder))
+
+
+@pytest.mark.parametrize("moment", [0.0, 1.9, 2.0, 2.1, 2.4, 2.5, 2.6, 2.9, 3.0])
+def test_a_release_while_it_is_renewed(moment: float) -> None:
+    async def story(client: VirtualClient, lease: Lease) -> None:
+        await lease.acquire()
+        client.seconds = 0.5
+        await ends_released(client, lease, asyncio.create_task(lease.hold()), moment)
+
+    tell(story, LeaseStore("me"))
+
+
+async def ends_released(
+    client: VirtualClient, lease: Lease, taking: asyncio.Task[None], moment: float
+) -> None:
+    """Check that a release at that moment is final, and that the process is not held up."""
+    await asyncio.sleep(moment)
+    began = now()
+    await lease.release()
+    assert now() - began <= 2
+    taking.cancel()
+    await asyncio.sleep(20)
+    assert client.store.lease is None or client.store.spec["holderIdentity"] == ""
+
+
+def test_a_release_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(client: VirtualClient, lease: Lease) -> None:
+        await lease.acquire()
+        client.hangs = True
+        holding = asyncio.create_task(lease.hold())
+        await asyncio.sleep(3)
+        async with asyncio.timeout(10.5):
+            await lease.release()
+        holding.cancel()
+
+    tell(story)
+    assert "The Lease was not released" in caplog.text
