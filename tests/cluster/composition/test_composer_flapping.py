@@ -4,15 +4,19 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
+import orjson
 import pytest
 
+from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.transport.client import ApiError
 from tests.cluster.composition.authoring import Author
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on
 from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness.waiting import TIMEOUT_SECONDS
 
 Json = Any
 SETTINGS = f"{CONFIG_MAPS}/orders-settings"
@@ -82,6 +86,28 @@ class Writes:
         assert written <= most
 
 
+def applied_at(found: Json) -> datetime:
+    """When the composer wrote an object last, in the API server's whole seconds."""
+    (own,) = (each for each in found["metadata"]["managedFields"] if each["manager"] == FIELD_MANAGER)
+    return datetime.fromisoformat(own["time"])
+
+
+async def first_with(composing: Composing, since: Json, holds: Callable[[Json], bool]) -> Json:
+    """A ConfigMap as it was when its data were first so, however late that is seen here."""
+    metadata = since["metadata"]
+    path = (
+        f"{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true&resourceVersion={metadata['resourceVersion']}"
+        f"&fieldSelector=metadata.name%3D{metadata['name']}"
+    )
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        async for line in composing.author.client.lines(path):
+            event = orjson.loads(line)
+            assert event["type"] in ("MODIFIED", "BOOKMARK"), line
+            if event["type"] == "MODIFIED" and holds(event["object"]["data"]):
+                return event["object"]
+    raise AssertionError("the watch ended")
+
+
 async def test_a_rival_is_named_and_holds_up_neither_its_composite_nor_others(
     composer: Operator, composing: Composing
 ) -> None:
@@ -100,12 +126,11 @@ async def test_a_rival_is_named_and_holds_up_neither_its_composite_nor_others(
         await applied.number(4)
         applied.are_few(3, 15.0)
         # A pause of 30 seconds begins. What a user wants is not what the rival fights about.
+        paused = await composing.author.get(SETTINGS)
         await composing.create("orders", enabled=True)
-
-        async def on() -> bool:
-            return bool((await composing.data("orders-settings")).get("on") == "true")
-
-        await eventually(on, seconds=25.0)
+        changed = await first_with(composing, paused, lambda data: data["on"] == "true")
+        assert applied_at(changed) - applied_at(paused) < timedelta(seconds=30)
+        await first_with(composing, changed, lambda data: data["engine"].startswith("rival"))
     # What was changed is put back, but only what was so for long is quiet.
     await composing.says("orders", "Synced", "True", "ReconcileSuccess", seconds=180.0)
     await composing.has("orders-settings", engine="MySQL", on="true")
