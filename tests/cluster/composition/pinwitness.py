@@ -19,9 +19,11 @@ class PinWitness:
 
     async def follow(self, composing: Composing, version: str) -> None:
         """Run until cancelled."""
-        path = f"{composing.definition.objects}?watch=true&resourceVersion={version}"
-        async for line in composing.author.client.lines(path):
+        path = f"{composing.definition.objects}?watch=true&allowWatchBookmarks=true"
+        async for line in composing.author.client.lines(f"{path}&resourceVersion={version}"):
             event = orjson.loads(line)
+            if event["type"] == "BOOKMARK":
+                continue
             assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), line
             known = self._named.setdefault(event["object"]["metadata"]["uid"], [""])
             name = pinned(event["object"])
