@@ -29,9 +29,11 @@ from tests.cluster.harness import Admin, CustomKind, eventually
 from tests.cluster.harness.accounts import Account, documented_rights, limited, rights_to_add, unnamed
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
-OBJECTS = 60 + 30 * KILLS
+OBJECTS = 380 + 30 * KILLS
 """More than are released until the last kill, 20 each second, by a command that a busy machine kills late."""
 MANY = int(os.environ.get("CRDKEEPER_HELD_OBJECTS", "250"))
+HELD = 500
+"""More than are released, 20 each second, until a busy machine has noticed that and withdrawn a right."""
 EVENTS = Right("create", "events.k8s.io", "events")
 
 Shells = Callable[[Path], CommandLine]
@@ -161,9 +163,9 @@ async def test_many_objects(admin: Admin, group: str, shells: Shells) -> None:
 async def test_a_right_that_is_withdrawn_in_the_middle(admin: Admin, group: str, shells: Shells) -> None:
     kind = CustomKind(group)
     async with held_objects(admin, kind), permitted(admin, kind) as account:
-        await create_due(admin, kind, [f"one-{at:03d}" for at in range(200)])
+        await create_due(admin, kind, [f"one-{at:03d}" for at in range(HELD)])
         command = shells(account.kubeconfig).start(*released(kind))
-        await until_fewer(admin, kind, 200)
+        await until_fewer(admin, kind, HELD)
         rights = rights_for(kind)
         (patch,) = (each for each in rights if each.verb == "patch")
         await account.grant(rights, but=[patch])
@@ -171,8 +173,8 @@ async def test_a_right_that_is_withdrawn_in_the_middle(admin: Admin, group: str,
         assert done.exit_code == 1
         assert rights_to_add(done.stderr) == unnamed([patch])
         left = len(await finalizers_of(admin, kind))
-        assert 0 < left < 200
-        objects = "1 object" if left == 199 else f"{200 - left} objects"
+        assert 0 < left < HELD
+        objects = "1 object" if left == HELD - 1 else f"{HELD - left} objects"
         assert done.stdout == f"Released {NAMED} from {objects}; {left} left.\n"
 
 
