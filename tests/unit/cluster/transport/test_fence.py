@@ -16,8 +16,9 @@ from crdkeeper.cluster.transport.fence import Fence, Fenced, clock
 from crdkeeper.cluster.transport.http1 import Http1Pool
 from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from tests import virtualtime
+from tests.unit.cluster.transport.leasestore import LeaseStore
 from tests.unit.cluster.transport.localserver import client_of, json
-from tests.unit.cluster.transport.test_lease import LeaseStore, VirtualClient
+from tests.unit.cluster.transport.test_lease import VirtualClient
 from tests.virtualtime import now
 
 Write = Callable[[Client], Awaitable[object]]
