@@ -6,13 +6,15 @@ manager, also when that manager writes other fields later. So an object whose st
 without a subresource, and to no others, shows a writer that does not know the subresource, or is gone.
 
 Manifests that somebody applies may have a status, too, such as a dump of an object. A status is a
-controller's if it has fields that only controllers keep, or if its manager owns nothing else of the object.
+controller's if it has fields that only controllers keep, or if its manager owns nothing else of the object
+and is not kubectl or a tool that applies like it: of a manifest of which all but the status is there
+already, an update owns only the status.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.golang.times import moment
@@ -28,6 +30,10 @@ _MOST_WRITERS = 200
 _MOST_CONDITIONS = 50
 
 Entry = Mapping[str, Any]
+_OF_MANIFESTS: Final = frozenset(
+    ("f:kubectl.kubernetes.io/last-applied-configuration", "f:argocd.argoproj.io/tracking-id")
+)
+"""Annotations by which tools that apply manifests know their objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,7 @@ class StatusTally:
         fields: Mapping[str, Any] = entry["fieldsV1"]
         if any(_has(fields, path) for path in self.declared.scale_status):
             return True
-        return fields.keys() <= {"f:metadata", "f:status"}
+        return fields.keys() <= {"f:metadata", "f:status"} and not _is_applied(entry)
 
     def _is_overdue(self, entries: Iterable[Entry], main: Iterable[Entry]) -> bool:
         """Whether spec has changed since the subresource was there, and a status that follows it has not."""
@@ -180,6 +186,14 @@ def _has(fields: Any, path: str) -> bool:
             return False
         fields = fields[f"f:{name}"]
     return True
+
+
+def _is_applied(entry: Entry) -> bool:
+    """Whether a person or a tool wrote it from a manifest."""
+    if str(entry.get("manager") or "").startswith("kubectl"):
+        return True
+    annotations = (_owned(entry, "f:metadata") or {}).get("f:annotations")
+    return isinstance(annotations, Mapping) and not _OF_MANIFESTS.isdisjoint(annotations)
 
 
 def _follows(status: Mapping[str, Any] | None) -> bool:

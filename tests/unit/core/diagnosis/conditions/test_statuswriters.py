@@ -21,6 +21,10 @@ OBSERVED_IN_CONDITION: dict[str, Any] = {
 PHASE: dict[str, Any] = {"f:status": {".": {}, "f:phase": {}}}
 REPLICAS: dict[str, Any] = {"f:status": {"f:workers": {".": {}, "f:replicas": {}}}}
 LABELS: dict[str, Any] = {"f:metadata": {"f:labels": {}}}
+APPLIED: dict[str, Any] = {
+    "f:metadata": {"f:annotations": {".": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}}}
+}
+TRACKED: dict[str, Any] = {"f:metadata": {"f:annotations": {"f:argocd.argoproj.io/tracking-id": {}}}}
 SPEC: dict[str, Any] = {"f:spec": {"f:size": {}}}
 NONE = DeclaredSubresources(stateful=("v1", "v2"))
 BOTH = DeclaredSubresources(status=("v1", "v2"), stateful=("v1", "v2"))
@@ -79,6 +83,11 @@ def verdict(seen: StatusWriters | None, declared: DeclaredSubresources = BOTH) -
         # A manifest with a status, unless it is that of a controller.
         ([entry({**PHASE, **SPEC})], NONE, "StatusWritten"),
         ([entry({**PHASE, **LABELS, "f:data": {}})], NONE, "StatusWritten"),
+        # The rest of the manifest was there already, and an update owns only what it changes.
+        ([entry(SPEC), entry({**PHASE, **APPLIED}, manager="argocd")], NONE, "StatusWritten"),
+        ([entry(SPEC), entry({**PHASE, **TRACKED}, manager="argocd")], NONE, "StatusWritten"),
+        ([entry(SPEC), entry(PHASE, manager="kubectl-edit")], NONE, "StatusWritten"),
+        ([entry({**PHASE, "f:metadata": {"f:annotations": [1]}})], NONE, "NoStatusSubresource"),
         ([entry({**REPLICAS, **SPEC})], NONE, "StatusWritten"),
         ([entry({**REPLICAS, **SPEC})], SCALED, "NoStatusSubresource"),
         ([entry({**PHASE, **SPEC})], SCALED, "StatusWritten"),
