@@ -4,7 +4,6 @@ import asyncio
 import logging
 import re
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -29,9 +28,7 @@ _BODY_BYTES: Final = 8 << 20
 HELD_BYTES: Final = 12 << 20
 """Of all changes that are not answered yet: conversions need the rest of the room for large bodies."""
 _DECISIONS_BYTES: Final = 8 << 20
-"""Of all that is decided by policies alone, in addition."""
-_PRECEDING_BYTES: Final = 4 << 20
-"""Of these, as long as a change that is examined afterwards may be among them: deletions have the rest."""
+"""Of all that is decided by policies alone, in addition. Changes that are examined, too, have half of it."""
 _MOST_DECISIONS: Final = 100
 """That wait at a time; each takes some milliseconds."""
 _POLICIES_BYTES: Final = 16 << 20
@@ -57,6 +54,11 @@ class _Queue:
     worker: ChangeWorker
     most_bytes: int
     held: int = 0
+
+    def has_half_for(self, body: bytes) -> bool:
+        """Whether there is room for it in half of the bytes and of the places: the rest is for deletions."""
+        small = 2 * (self.held + len(body)) <= self.most_bytes
+        return small and 2 * self.worker.waiting < self.worker.most_waiting
 
     async def examine(self, body: bytes, policies: bytes, seconds: float) -> dict[str, Any]:
         """See ChangeWorker. Raises Crowded, too, if there is no room for the body."""
@@ -109,15 +111,15 @@ class ChangeJudging:
         while True:
             await self._news.wait()
             self._news.clear()
-            for worker, wanted in (
-                # Whoever starts the worker for changes waits for the examination that occupies it.
-                (self._decisions.worker, self.policies.protecting),
-                (self._changes.worker, self.policies.judging),
-            ):
-                try:
-                    await (worker.start() if wanted else worker.close())
-                except OSError:
-                    _log.exception("No worker can be started before the first change")
+            # First the one for decisions: whoever starts that for changes waits for the examination in it.
+            await self._have(self._decisions.worker, wanted=self.policies.protecting)
+            await self._have(self._changes.worker, wanted=self.policies.judging)
+
+    async def _have(self, worker: ChangeWorker, *, wanted: bool) -> None:
+        try:
+            await (worker.start() if wanted else worker.close())
+        except OSError:
+            _log.exception("No worker can be started before the first change")
 
     async def answer(self, body: Body) -> Response:
         """The answer to an AdmissionReview."""
@@ -150,13 +152,33 @@ class ChangeJudging:
         deletes = operation is not None and operation[1] == b"DELETE"
         if deletes or not self.policies.judging:
             return await self._decisions.examine(body, policies, SECONDS)
-        if self.policies.protecting and self._decisions.held + len(body) <= _PRECEDING_BYTES:
-            # If there is no time to decide it here, whoever examines the change decides that first.
-            with suppress(Crowded):
-                decided = await self._decisions.examine(body, policies, SECONDS / 2)
-                if not decided["response"]["allowed"]:
-                    return decided
-        return await self._changes.examine(body, policies, SECONDS - (time.monotonic() - began))
+        if not (self.policies.protecting and self._decisions.has_half_for(body)):
+            # Whoever examines a change decides that first.
+            return await self._changes.examine(body, policies, SECONDS)
+        deciding = asyncio.create_task(self._refusal(body, policies))
+        try:
+            await asyncio.wait({deciding}, timeout=SECONDS / 2)
+            if deciding.done() and (refused := deciding.result()):
+                return refused
+            left = SECONDS - (time.monotonic() - began)
+            try:
+                if left <= 0:
+                    raise Crowded
+                return await self._changes.examine(body, policies, left)
+            except Crowded:
+                if refused := await deciding:
+                    return refused
+                raise
+        finally:
+            deciding.cancel()
+
+    async def _refusal(self, body: bytes, policies: bytes) -> dict[str, Any] | None:
+        """The answer that refuses a change of a protected CRD; None if none does, as far as is known."""
+        try:
+            decided = await self._decisions.examine(body, policies, SECONDS)
+        except (BadReview, Crowded, Unable):
+            return None
+        return None if decided["response"]["allowed"] else decided
 
     def _unexamined(self, body: Body, why: str, headers: bytes) -> Response:
         """Let a change pass that was not read. (An API server does so without an answer: failurePolicy.)"""

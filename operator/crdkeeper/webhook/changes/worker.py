@@ -89,7 +89,7 @@ class ChangeWorker:
 
         Raises BadReview and Unable, and Crowded if nothing is known in time.
         """
-        if self._waiting >= self.most_waiting:
+        if self.waiting >= self.most_waiting:
             raise Crowded
         known, deadline = _Known(), time.monotonic() + seconds
         self._waiting += 1
@@ -105,6 +105,11 @@ class ChangeWorker:
         if known.answer is None:
             raise Crowded
         return known.answer
+
+    @property
+    def waiting(self) -> int:
+        """How many changes wait for their turn."""
+        return self._waiting
 
     async def start(self) -> None:
         """Have a worker ready, so that the first change need not wait for one."""

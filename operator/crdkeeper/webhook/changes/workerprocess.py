@@ -83,7 +83,7 @@ class _Worker:
     def _examine(self, seconds: float, body: bytes, policies: list[DefinitionPolicy]) -> None:
         deadline = time.monotonic() + seconds - _TELLING_SECONDS
         try:
-            request = self._limit.run(seconds, read_change, body)
+            request = self._limit.run(max(seconds, _LEAST_SECONDS), read_change, body)
         except OutOfTime:
             raise BadReview("it takes too long to read") from None
         if isinstance(request, DeletionRequest):

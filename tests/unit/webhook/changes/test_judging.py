@@ -292,15 +292,21 @@ async def test_only_examinations_give_way_to_conversions(process: Process) -> No
 
 async def test_without_policies_that_judge_changes_a_protected_api_waits_for_none(process: Process) -> None:
     """And the worker for changes, which nobody needs then, may end at any time."""
-    process.policies.judging = False
     assert process.webhook._judging is not None
-    await process.webhook._judging._changes.worker.close()
+    worker = process.webhook._judging._changes.worker
+
+    async def started() -> bool:
+        return worker._process is not None
+
+    await eventually(started)
+    process.policies.judging = False
+    await worker.close()
     async with aiohttp.ClientSession() as session:
         path = f"/changes/{TOKEN}"
         status, body = await process.post(session, path, review(definition(), unserved()))
     assert status == 200
     assert "no version would be served" in json.loads(body)["response"]["status"]["message"]
-    assert process.webhook._judging._changes.worker._process is None
+    assert worker._process is None
 
 
 async def test_policies_that_are_too_large_are_no_answer(process: Process) -> None:
