@@ -207,7 +207,7 @@ class MigrationClaim(ApiModel):
     holder: Line = ""
     """The process. Empty means that the next one may take it."""
     term: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
-    """Increases with each holder. A holder whose term is over cannot write here any more."""
+    """Increases when one takes or gives it up. A holder whose term is over cannot write here any more."""
     beat: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
     """Increases every few seconds. If it does not for 15 seconds, another process takes over."""
 

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from crdkeeper.core.finalizers.holding import Held
 from crdkeeper.operations.finalizers.memory import Memory
 from tests.unit.core.finalizers.test_rule import HOUR, NOW, found
@@ -20,27 +22,38 @@ def at(version: str, uid: str = "u", *times: str) -> Held:
     return found(*times, uid=uid, resourceVersion=version)
 
 
+class Looks:
+    """Looks at one object, at hours after the first."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.memory = Memory(self.clock)
+
+    def at(self, hours: float, object_: Held, *, wrong: float = 0.0) -> Held:
+        """What a look shows; `wrong` is how many hours the API server's clock is ahead."""
+        self.clock.now = 3600.0 * hours
+        return self.memory.compare(object_, NOW + (hours + wrong) * HOUR)
+
+
 def test_a_change_is_a_write_until_a_later_one() -> None:
-    memory = Memory(Clock())
-    assert memory.compare(at("1"), NOW).written is None
-    assert memory.compare(at("1"), NOW + HOUR).written is None
-    assert memory.compare(at("2"), NOW + HOUR).written == NOW + HOUR
-    again = memory.compare(at("2", "u", "2026-01-02T11:00:00Z"), NOW + 2 * HOUR)
-    assert (again.written, again.writer, again.written_since) == (NOW + HOUR, "", True)
-    named = memory.compare(at("3", "u", "2026-01-02T12:00:00Z"), NOW - HOUR)
-    assert (named.written, named.writer) == (NOW, "m0")
+    looks = Looks()
+    assert looks.at(0, at("1")).written is None
+    assert looks.at(1, at("1")).written is None
+    assert looks.at(2, at("2")).written == NOW + 2 * HOUR
+    again = looks.at(3, at("2"))
+    assert (again.written, again.writer, again.written_since) == (NOW + 2 * HOUR, "", True)
 
 
-def test_a_write_that_leaves_a_time_keeps_it_and_its_manager() -> None:
-    """Looks come later than the writes that they show."""
-    memory = Memory(Clock())
-    memory.compare(at("1", "u", "2026-01-02T10:30:00Z"), NOW)
-    dated = memory.compare(at("2", "u", "2026-01-02T11:00:00Z"), NOW)
-    assert (dated.written, dated.writer) == (NOW - HOUR, "m0")
-    removed = memory.compare(at("3", "u", "2026-01-02T11:00:00Z"), NOW)
-    assert (removed.written, removed.writer) == (NOW, "")
-    again = memory.compare(at("4", "u", "2026-01-02T11:30:00Z"), NOW + HOUR)
-    assert (again.written, again.writer) == (NOW - HOUR / 2, "m0")
+def test_a_change_names_its_manager_and_counts_from_the_look() -> None:
+    """After a write that has left a time, another one may have removed something."""
+    looks = Looks()
+    looks.at(0, at("1", "u", "2026-01-02T10:30:00Z"))
+    dated = looks.at(1, at("2", "u", "2026-01-02T11:00:00Z"))
+    assert (dated.written, dated.writer) == (NOW + HOUR, "m0")
+    same = looks.at(2, at("2", "u", "2026-01-02T11:00:00Z"))
+    assert (same.written, same.writer) == (NOW + HOUR, "m0")
+    removed = looks.at(3, at("3", "u", "2026-01-02T11:00:00Z"))
+    assert (removed.written, removed.writer) == (NOW + 3 * HOUR, "")
 
 
 def test_our_own_write_is_none() -> None:
@@ -69,30 +82,34 @@ def test_objects_of_which_there_are_too_many_take_no_place_of_others() -> None:
 
 
 def test_since_when_an_object_is_watched() -> None:
-    memory = Memory(Clock())
-    assert memory.compare(at("1"), NOW).watched_since == NOW
-    assert memory.compare(at("2"), NOW + HOUR).watched_since == NOW
+    looks = Looks()
+    assert looks.at(0, at("1")).watched_since == NOW
+    assert looks.at(1, at("2")).watched_since == NOW
     for each in range(MOST):
-        memory.compare(at("1", f"u{each}"), NOW)
-    assert memory.compare(at("1", "no-room"), NOW).watched_since is None
+        looks.memory.compare(at("1", f"u{each}"), NOW)
+    assert looks.memory.compare(at("1", "no-room"), NOW).watched_since is None
 
 
-def test_what_was_not_looked_at_for_long_may_have_changed_after_its_last_time() -> None:
-    """Such as while a conversion webhook kept the objects from being listed."""
-    clock = Clock()
-    memory = Memory(clock)
-    memory.compare(at("1", "u", "2026-01-02T07:00:00Z"), NOW)
-    clock.now = 5 * 3600.0
-    found = memory.compare(at("9", "u", "2026-01-02T08:00:00Z"), NOW)
-    assert (found.written, found.writer) == (NOW, "")
+@pytest.mark.parametrize("wrong", [1000.0, -1000.0])
+def test_a_clock_that_was_wrong_neither_holds_nor_releases(wrong: float) -> None:
+    looks = Looks()
+    looks.at(0, at("1"), wrong=wrong)
+    looks.at(1, at("2"), wrong=wrong)
+    found = looks.at(2, at("2"))
+    assert (found.watched_since, found.written) == (NOW, NOW + HOUR)
+    found = looks.at(3, at("2"), wrong=wrong)
+    assert found.watched_since == NOW + wrong * HOUR
+    found = looks.at(4, at("2"))
+    assert (found.watched_since, found.written) == (NOW, NOW + HOUR)
 
 
-def test_a_clock_that_was_ahead_holds_nothing() -> None:
-    memory = Memory(Clock())
-    memory.compare(at("1"), NOW + 1000 * HOUR)
-    memory.compare(at("2"), NOW + 1000 * HOUR)
-    found = memory.compare(at("2"), NOW)
-    assert (found.watched_since, found.written) == (NOW, NOW)
+def test_clocks_that_differ_a_little_change_nothing_that_is_shown() -> None:
+    looks = Looks()
+    looks.at(0, at("1"))
+    looks.at(1, at("2"))
+    for wrong in (0.001, -0.001):
+        found = looks.at(2, at("2"), wrong=wrong)
+        assert (found.watched_since, found.written) == (NOW, NOW + HOUR)
 
 
 def test_what_is_gone_leaves_its_place() -> None:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from crdkeeper.core.finalizers.holding import Held
-from crdkeeper.core.finalizers.rule import WATCH
 from crdkeeper.core.finalizers.tally import DueFinding, NamedFinalizer
 
 _MOST: Final = 20_000
@@ -14,17 +13,36 @@ _REFUSED_SECONDS: Final = 300.0
 """How long a refusal counts: a webhook that failed may work again."""
 _SIGHTED_SECONDS: Final = 3 * 3600.0
 """After that, an object that no look has shown is forgotten if there is no room for another."""
+_SAME: Final = timedelta(seconds=5)
+"""Clocks that differ no more than that count as one, so that what is shown does not change at each look."""
 _Key = tuple[str, str, NamedFinalizer]
+
+
+@dataclass(slots=True)
+class _Moment:
+    """When something was seen, by the API server's clock and by ours."""
+
+    time: datetime
+    ours: float
+
+    def corrected(self, now: datetime, ours: float) -> datetime:
+        """That time, by a clock that shows `now`: the one before may have been wrong, or was set since."""
+        passed = now - timedelta(seconds=ours - self.ours)
+        if abs(passed - self.time) > _SAME:
+            self.time = passed
+        return self.time
 
 
 @dataclass(slots=True)
 class _Sighting:
     resource_version: str
     written: datetime | None
+    first: _Moment
     at: float
-    first: datetime
-    changed: datetime | None = None
-    """When a look has shown another resourceVersion than the one before, but no newer time of a write."""
+    changed: _Moment | None = None
+    """When a look has shown another resourceVersion than the one before."""
+    writer: str = ""
+    """Who has changed it then, as far as a newer time in managedFields tells."""
 
 
 class Memory:
@@ -56,29 +74,26 @@ class Memory:
             self._known.pop(next(iter(self._known)))
 
     def compare(self, object_: Held, now: datetime) -> Held:
-        """The object, written just now if it has changed since the look before, and no time says when.
+        """The object, written just now if it has changed since the look before.
 
-        A write that only removes something, such as the next finalizer, leaves no time in managedFields. If
-        there is no room for the object, nobody notices it. Nor does the time of a write tell of removals
-        after it, if the look before was long ago.
+        A write that only removes something, such as the next finalizer, leaves no time in managedFields, and
+        may have come after one that does. If there is no room for the object, nobody notices it.
         """
+        ours = self._clock()
         seen = self._sightings.pop(object_.uid, None)
         if seen is None:
             if not self._has_room():
                 return object_
-            seen = _Sighting(object_.resource_version, object_.written, 0.0, now)
+            seen = _Sighting(object_.resource_version, object_.written, _Moment(now, ours), ours)
         elif seen.resource_version != object_.resource_version:
             dated = object_.written is not None and (seen.written is None or object_.written > seen.written)
-            recent = self._clock() - seen.at <= WATCH.total_seconds()
-            seen.changed = None if dated and recent else now
-        # A clock that was ahead must not hold the object for ever.
-        seen.first = min(seen.first, now)
-        seen.changed = min(seen.changed, now) if seen.changed else None
-        seen.resource_version, seen.written = object_.resource_version, object_.written
-        seen.at = self._clock()
+            seen.changed, seen.writer = _Moment(now, ours), object_.writer if dated else ""
+        seen.resource_version, seen.written, seen.at = object_.resource_version, object_.written, ours
         self._sightings[object_.uid] = seen
-        watched = replace(object_, watched_since=seen.first)
-        return watched if seen.changed is None else replace(watched, written=seen.changed, writer="")
+        watched = replace(object_, watched_since=seen.first.corrected(now, ours))
+        if seen.changed is None:
+            return watched
+        return replace(watched, written=seen.changed.corrected(now, ours), writer=seen.writer)
 
     def wrote(self, object_: Held, resource_version: str) -> None:
         """Remember a write of ours, which is nobody's sign of life."""

@@ -10,6 +10,7 @@ import pytest
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
+from crdkeeper.controllers.definitionpolicy import finalizers as finalizers_module
 from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
@@ -121,7 +122,9 @@ def play(
             each.cancel()
         await asyncio.gather(*queues, return_exceptions=True)
 
-    virtualtime.run(main())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finalizers_module, "monotonic", virtualtime.now)
+        virtualtime.run(main())
 
 
 def test_what_is_due_is_released() -> None:
