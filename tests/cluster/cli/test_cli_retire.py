@@ -214,6 +214,7 @@ async def test_undo_suspends_the_operators_retirement_which_status_shows(
     undone = await shell.run("retire", "undo", kind.name, "v1", "--yes")
 
     assert undone.stdout.splitlines()[0] == f"VersionRetirement {kind.group} is suspended."
+    assert undone.stderr.startswith("No operator has taken note of the suspension within 10 seconds.")
     assert (await admin.get(f"{RETIREMENTS}/{kind.group}"))["spec"]["suspend"] is True
     assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
     # Also where its first step is yet to come; and what no step has set stays.

@@ -1,13 +1,16 @@
 """`crdkeeper retire undo`: serves a version again, as long as the CRD still has it."""
 
+import asyncio
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from crdkeeper.api.storagemigration import GroupResource
+from crdkeeper.api.versionretirement import VersionRetirement
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, line
 from crdkeeper.cli.retire.naming import (
@@ -28,6 +31,13 @@ from crdkeeper.operations.rights import DEFINITIONS, check_rights, explained
 
 _UNDONE: Final = {"served": "served again", "deprecated": "no longer deprecated"}
 """By field of the version: what it is once that is set back."""
+_PATIENCE_SECONDS: Final = 10
+"""How long to wait for an operator, which may not run."""
+_LOOK_SECONDS: Final = 0.5
+_UNANSWERED: Final = (
+    f"No operator has taken note of the suspension within {_PATIENCE_SECONDS} seconds. If one runs, "
+    "it may still take a step: run the command again then."
+)
 
 
 @click.command()
@@ -41,8 +51,8 @@ def undo(
     """Serve a version again, and no longer deprecate it. Possible until it is removed from the CRD.
 
     Objects that were migrated stay as they are: the API server converts what it serves. VersionRetirements of
-    the version with mode Execute are suspended first. A version with a deprecationWarning stays deprecated:
-    no retirement sets one.
+    the version with mode Execute are suspended first, and the operator has up to 10 seconds to take note of
+    that. A version with a deprecationWarning stays deprecated: no retirement sets one.
 
     Exit codes: 0 if it is done or nothing is to do; 1 if the change was refused, or the CRD has no such
     version (any more).
@@ -59,17 +69,20 @@ async def _told(connection: Connection, resource: GroupResource, version: str, *
 async def _undo(client: Client, resource: GroupResource, version: str, *, yes: bool) -> None:
     crd = await _found(client, resource, version)
     if yes:
-        await check_rights(client, [Right("patch", *DEFINITIONS, name=str(resource))])
-        if await _suspend(client, resource, version):
-            # It may have taken a step just before.
+        executing = await _executing(client, resource, version)
+        if undone(crd, version) or not all(each.spec.suspend for each in executing):
+            await check_rights(client, [Right("patch", *DEFINITIONS, name=str(resource))])
+        if executing:
+            await _suspend(client, executing)
+            # They may have taken a step just before.
             crd = await _found(client, resource, version)
     operations, warning = undone(crd, version), own_warning(crd, version)
     if not operations:
         line(f"{version} of {resource} is served{'' if warning else ' and not deprecated'}: nothing to do.")
         if not yes:
-            line(
-                "With --yes, VersionRetirements of the version with mode Execute are suspended all the same."
-            )
+            for each in await _executing(client, resource, version):
+                if not each.spec.suspend:
+                    line(f"With --yes, VersionRetirement {each.metadata.name} is suspended all the same.")
     elif not yes:
         name, patch = shlex.quote(str(resource)), shlex.quote(json.dumps(operations))
         line("Nothing was changed. To take all steps back, run the command again with --yes; it does this:")
@@ -98,16 +111,43 @@ async def _take_back(client: Client, resource: GroupResource, version: str, crd:
         raise
 
 
-async def _suspend(client: Client, resource: GroupResource, version: str) -> bool:
-    """Suspend the operator's retirements of the version: otherwise it might repeat what is taken back.
+async def _executing(client: Client, resource: GroupResource, version: str) -> list[VersionRetirement]:
+    """The operator's retirements of the version that change the CRD unless suspended."""
+    return [
+        each
+        for each in await list_retirements(client) or ()
+        if (each.spec.resource, each.spec.version, each.spec.mode) == (resource, version, "Execute")
+        and each.metadata.deletion_timestamp is None
+    ]
 
-    Returns whether there were some that were not.
+
+async def _suspend(client: Client, executing: Sequence[VersionRetirement]) -> None:
+    """Suspend them: otherwise the operator might repeat what is taken back.
+
+    Waits until it has seen that, also of those that somebody has just suspended: until then it may be taking
+    a step.
     """
-    some = False
-    for each in await list_retirements(client) or ():
-        of_version = (each.spec.resource, each.spec.version) == (resource, version)
-        if of_version and each.spec.mode == "Execute" and not each.spec.suspend:
-            await suspend_retirement(client, each.metadata.name)
+    generations: dict[str | None, int] = {}
+    for each in executing:
+        suspended = each
+        if not each.spec.suspend:
+            suspended = await suspend_retirement(client, each.metadata.name)
             line(f"VersionRetirement {each.metadata.name} is suspended.")
-            some = True
-    return some
+        if suspended.status.observed_generation < suspended.metadata.generation:
+            generations[suspended.metadata.uid] = suspended.metadata.generation
+    clock = asyncio.get_running_loop().time
+    end = clock() + _PATIENCE_SECONDS
+    while generations and not await _are_seen(client, generations):
+        if clock() >= end:
+            line(_UNANSWERED, err=True)
+            break
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _are_seen(client: Client, generations: Mapping[str | None, int]) -> bool:
+    """Whether the operator has seen these generations, by uid, of all that are still there."""
+    return all(
+        each.status.observed_generation >= generations[each.metadata.uid]
+        for each in await list_retirements(client) or ()
+        if each.metadata.uid in generations
+    )

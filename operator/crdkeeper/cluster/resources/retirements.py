@@ -1,4 +1,4 @@
-"""VersionRetirements: read and list them."""
+"""VersionRetirements: read, list and suspend them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ async def list_retirements(client: Client) -> list[VersionRetirement] | None:
     return [parse_retirement(each) for each in found["items"]] if found is not None else None
 
 
-async def suspend_retirement(client: Client, name: str) -> None:
-    """Set spec.suspend of a VersionRetirement. Raises ApiError."""
+async def suspend_retirement(client: Client, name: str) -> VersionRetirement:
+    """Set spec.suspend of a VersionRetirement. Returns it as it is then. Raises ApiError."""
     body = {"spec": {"suspend": True}}
-    await client.request("PATCH", f"{_PATH}/{name}", body, content_type=MERGE_PATCH)
+    return parse_retirement(await client.request("PATCH", f"{_PATH}/{name}", body, content_type=MERGE_PATCH))

@@ -2,7 +2,8 @@
 
 The status is written before the change: a change that nobody was told of cannot happen, and whoever is killed
 in between finds the same change due again. Each status names the resourceVersion that was read, so that a
-former leader cannot overwrite what its successor has found.
+former leader cannot overwrite what its successor has found. Where the status stays, the retirement is read
+again before the change: it may have been suspended during the look.
 """
 
 import logging
@@ -123,6 +124,8 @@ class VersionRetirements:
         refusal = self._refusals.get(uid)
         if refusal is not None and refusal.until > self._client.now():
             return (refusal.until - self._client.now()).total_seconds()
+        if not await self._is_current(owner):
+            return 0.0
         made = await take_step(self._client, owner, facts, decision)
         if isinstance(made, RetirementFacts):
             _log.info("VersionRetirement %s: %s", owner.metadata.name, decision.ready.message)
@@ -138,6 +141,12 @@ class VersionRetirements:
         self._refusals[uid] = _Refusal(made, owner.metadata.generation, doing, seconds, until)
         await self._save(owner, facts, unmade(decision, made))
         return seconds
+
+    async def _is_current(self, owner: VersionRetirement) -> bool:
+        """Whether the retirement still asks for what was decided: its change is pinned to the CRD only."""
+        now = await get_retirement(self._client, owner.metadata.name)
+        then = owner.metadata
+        return now is not None and (now.metadata.uid, now.metadata.generation) == (then.uid, then.generation)
 
     def _shown(self, owner: VersionRetirement, decision: Decision) -> Decision:
         """What to report: a change that was refused stays so until it is made.

@@ -1,11 +1,16 @@
 """What `crdkeeper retire undo` changes, in which order, and what it leaves."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from crdkeeper.api.storagemigration import GroupResource
 from crdkeeper.cli.retire.undoing import _undo
+from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.operations.rights import NotPermitted
+from tests import virtualtime
+from tests.unit.controllers.fakeapi import OURS
 from tests.unit.core.retirement.cases import definition, entry
 from tests.unit.operations.retirement.scene import CRD, RETIREMENT, Api
 
@@ -14,28 +19,44 @@ SERVED = entry("v1alpha1")
 DEPRECATED = SERVED | {"deprecated": True}
 WARNED = DEPRECATED | {"deprecationWarning": "Use v1."}
 SUSPENDED = "VersionRetirement old is suspended."
+NOTHING = "v1alpha1 of dbs.example.com is served and not deprecated: nothing to do."
+AGAIN = "v1alpha1 of dbs.example.com is served again."
+UNANSWERED = (
+    "No operator has taken note of the suspension within 10 seconds. If one runs, it may still take a step: "
+    "run the command again then."
+)
 STAYS = "It stays deprecated, because no retirement has set its deprecationWarning: Use v1."
 
 
 class Operated(Api):
-    """A cluster whose operator takes a step just before its retirement is suspended."""
+    """A cluster whose operator looks at its retirement 3 seconds after the command began."""
 
+    runs = True
     step: Any = None
+    """The CRD after the step that the operator takes until then."""
 
-    async def request(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
-        if (method, path) == ("PATCH", RETIREMENT) and self.step is not None:
+    def look(self) -> None:
+        if self.step is not None:
             self._put(self.step)
-        return await super().request(method, path, body, **options)
+        stored = self.objects[RETIREMENT]
+        stored["status"] = {"observedGeneration": stored["metadata"]["generation"]}
 
 
 def cluster(old: dict[str, Any]) -> Operated:
     return Operated(definition(entry("v1"), old))
 
 
-async def undone(api: Operated, capsys: pytest.CaptureFixture[str], *, yes: bool = True) -> list[str]:
+def undone(api: Operated, capsys: pytest.CaptureFixture[str], *, yes: bool = True) -> list[str]:
     """What the command prints."""
-    await _undo(api.client, RESOURCE, "v1alpha1", yes=yes)
-    return capsys.readouterr().out.splitlines()
+
+    async def main() -> None:
+        if api.runs:
+            asyncio.get_running_loop().call_later(3.0, api.look)
+        await _undo(api.client, RESOURCE, "v1alpha1", yes=yes)
+
+    virtualtime.run(main())
+    printed = capsys.readouterr()
+    return printed.out.splitlines() + printed.err.splitlines()
 
 
 def left(api: Operated) -> dict[str, Any]:
@@ -43,31 +64,59 @@ def left(api: Operated) -> dict[str, Any]:
     return found
 
 
-async def test_a_retirement_is_suspended_before_its_first_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_retirement_is_suspended_before_its_first_step(capsys: pytest.CaptureFixture[str]) -> None:
     api = cluster(SERVED)
-    nothing = "v1alpha1 of dbs.example.com is served and not deprecated: nothing to do."
-    told = "With --yes, VersionRetirements of the version with mode Execute are suspended all the same."
-    assert await undone(api, capsys, yes=False) == [nothing, told]
+    told = "With --yes, VersionRetirement old is suspended all the same."
+    assert undone(api, capsys, yes=False) == [NOTHING, told]
     assert api.written == {}
-    assert await undone(api, capsys) == [SUSPENDED, nothing]
+    assert undone(api, capsys) == [SUSPENDED, NOTHING]
     assert api.written[RETIREMENT] == {"spec": {"suspend": True}}
+    for yes in (False, True):
+        assert undone(api, capsys, yes=yes) == [NOTHING]
 
 
-async def test_a_step_just_before_the_suspension_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("suspended", [False, True], ids=["by the command", "by somebody just before"])
+def test_a_step_before_the_operator_sees_the_suspension_is_taken_back(
+    capsys: pytest.CaptureFixture[str], suspended: bool
+) -> None:
     api = cluster(SERVED)
-    api.step = definition(entry("v1"), DEPRECATED)
+    if suspended:
+        api.ask(suspend=True)
+    api.step = definition(entry("v1"), WARNED | {"served": False})
+    assert undone(api, capsys) == [*([] if suspended else [SUSPENDED]), AGAIN, STAYS]
+    assert left(api) == WARNED
+
+
+def test_no_operator_is_waited_for_without_end(capsys: pytest.CaptureFixture[str]) -> None:
+    api = cluster(DEPRECATED)
+    api.runs = False
     said = "v1alpha1 of dbs.example.com is no longer deprecated."
-    assert await undone(api, capsys) == [SUSPENDED, said]
+    assert undone(api, capsys) == [SUSPENDED, said, UNANSWERED]
     assert left(api) == SERVED
 
 
-async def test_a_deprecation_with_a_text_stays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_right_to_change_is_needed_where_nothing_is_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    api = cluster(SERVED)
+    api.forbidden = {("patch", "customresourcedefinitions")}
+    with pytest.raises(NotPermitted):
+        undone(api, capsys)
+    assert api.written == {}
+    api.ask(mode="Guide")
+    for yes in (False, True):
+        assert undone(api, capsys, yes=yes) == [NOTHING]
+    # Nor is the kind.
+    for yes in (False, True):
+        api.failures = [("GET", f"{OURS}/versionretirements", ApiError(404, {"message": "not found"}))]
+        assert undone(api, capsys, yes=yes) == [NOTHING]
+        assert api.failures == []
+
+
+def test_a_deprecation_with_a_text_stays(capsys: pytest.CaptureFixture[str]) -> None:
     api = cluster(WARNED | {"served": False})
-    shown = await undone(api, capsys, yes=False)
+    shown = undone(api, capsys, yes=False)
     assert shown[-1] == STAYS
     assert "deprecated" not in shown[1]
-    again = "v1alpha1 of dbs.example.com is served again."
-    assert await undone(api, capsys) == [SUSPENDED, again, STAYS]
+    assert undone(api, capsys) == [SUSPENDED, AGAIN, STAYS]
     assert left(api) == WARNED
     nothing = "v1alpha1 of dbs.example.com is served: nothing to do."
-    assert (await undone(api, capsys))[1:] == [nothing, STAYS]
+    assert undone(api, capsys) == [nothing, STAYS]

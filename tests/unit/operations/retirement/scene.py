@@ -50,6 +50,9 @@ class Api(FakeApi):
             return {"status": {"allowed": (asked["verb"], asked["resource"]) not in self.forbidden}}
         if (method, plain) == ("PATCH", CRD):
             return self._change(body)
+        if (method, plain) == ("PATCH", RETIREMENT):
+            await super().request(method, path, body, **options)
+            return self.ask(**body["spec"])
         if method == "GET" and plain in self.objects:
             return copy.deepcopy(self.objects[plain])
         answer = await super().request(method, path, body, **options)
@@ -84,6 +87,13 @@ class Api(FakeApi):
         self.objects[CRD] = {**crd, "metadata": metadata}
         return copy.deepcopy(self.objects[CRD])
 
+    def ask(self, **spec: Any) -> dict[str, Any]:
+        """Let somebody change the retirement's spec."""
+        before = self.objects[RETIREMENT]
+        metadata = {**before["metadata"], "generation": before["metadata"]["generation"] + 1}
+        self.objects[RETIREMENT] = {**before, "metadata": metadata, "spec": {**before["spec"], **spec}}
+        return copy.deepcopy(self.objects[RETIREMENT])
+
     def annotate(self) -> None:
         """Let somebody else change the CRD's metadata."""
         crd = self.objects[CRD]
@@ -115,6 +125,8 @@ class Gathered:
         self.holds: tuple[Obstacle, ...] = ()
         self.looks = 0
         """How often Compositions and so on were listed."""
+        self.beside: Callable[[], None] = lambda: None
+        """Called during each look: what somebody else does at that time."""
         monkeypatch.setattr(run_module, "gather_evidence", self._evidence)
         monkeypatch.setattr(run_module, "gather_holds", self._holds)
 
@@ -123,6 +135,7 @@ class Gathered:
 
     async def _holds(self, *_: Any) -> tuple[Obstacle, ...]:
         self.looks += 1
+        self.beside()
         return self.holds
 
 

@@ -242,6 +242,28 @@ def test_who_writes_metadata_all_the_time_keeps_no_step_from_being_taken() -> No
     assert api.patches == 1
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["suspended", "created anew"])
+def test_a_retirement_that_is_suspended_during_the_last_look_takes_no_step(
+    gathered: Gathered, again: bool
+) -> None:
+    looks: list[int] = []
+    undisturbed = Api(SERVED)
+    undisturbed.beforehand = lambda: looks.append(gathered.looks)
+    operate(undisturbed, 5.0)
+    gathered.looks, (last,) = 0, looks
+    api = Api(SERVED)
+
+    def suspend() -> None:
+        if gathered.looks == last:
+            api.ask(suspend=True)
+            if again:
+                api.objects[RETIREMENT]["metadata"] |= {"uid": "r2", "generation": 1}
+
+    gathered.beside = suspend
+    assert operate(api, 30.0)[:2] == ("Unknown", "Suspended")
+    assert api.patches == 0
+
+
 def test_who_changes_the_spec_all_the_time_is_left_alone_for_longer_and_longer(gathered: Gathered) -> None:
     api = Api(SERVED)
     api.beforehand = api.change
