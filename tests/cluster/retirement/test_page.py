@@ -99,8 +99,8 @@ class Person:
             "KUBERC": "off",
         }
 
-    async def types(self, command: str, given: str = "") -> str:
-        """What a command prints; it must succeed."""
+    async def types(self, command: str, given: str = "", seconds: float = 240.0) -> str:
+        """What a command prints; it must succeed in that time: its thread keeps the test from ending."""
         done = await asyncio.to_thread(
             subprocess.run,
             ["bash", "-c", command],
@@ -111,6 +111,7 @@ class Person:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
+            timeout=seconds,
         )
         assert done.returncode == 0, (command, done.stdout)
         return done.stdout
@@ -292,7 +293,7 @@ async def test_what_retire_status_prints_takes_each_step(
 @pytest.mark.skipif(not os.environ.get("CRDKEEPER_DEMO"), reason="CRDKEEPER_DEMO is not set")
 @pytest.mark.timeout(600)
 async def test_the_transcript_of_the_demo(person: Person) -> None:
-    left = iter((await person.types(f"cd {ROOT} && python -m demo retirement")).splitlines())
+    left = iter((await person.types(f"cd {ROOT} && python -m demo retirement", seconds=570.0)).splitlines())
     begin = transcript("From `make demo-retirement`")
     end = transcript("After the removal nothing is undone.")
     for line in filter(None, begin + end):
