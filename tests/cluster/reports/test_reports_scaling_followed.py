@@ -143,7 +143,7 @@ async def test_pods_that_a_budget_misses(
     start_operator(installed, flags={"kubeconfig": str(kubeconfig)})
     await told(admin, scaled, "True/Working")
     proxy.ahead += timedelta(minutes=11)
-    expected = f"PodDisruptionBudget default/{name}: it expects 3 pods of db-00000, but selects 1."
+    expected = f"PodDisruptionBudget default/{name}: it selects 1 pod of db-00000, but spec.replicas is 3."
     await told(admin, scaled, "False/PodsMissing", expected)
 
     owner = await admin.get(path)

@@ -1,31 +1,28 @@
-"""Lists HorizontalPodAutoscalers and PodDisruptionBudgets, and reads /scale of what autoscalers scale.
+"""Lists HorizontalPodAutoscalers and PodDisruptionBudgets, and reads /scale of the objects that they concern.
 
 A cluster has as many of them as its tenants like. All are listed once for all CRDs, in pages of bounded size;
-pods are only looked for by selector in one namespace, and only a few.
+pods are only looked for by selector in one namespace, and counted only for few budgets.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
-from urllib.parse import quote
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.probes.budgetpods import BudgetPods, pod_page, pod_pages
 from crdkeeper.cluster.probes.looking import failure_of, look
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.boundedpages import PageSize, bounded_page
-from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.scalers import (
     LIST_AUTOSCALERS,
     LIST_BUDGETS,
     LIST_PODS,
-    LONGEST_SELECTOR,
     Autoscaler,
-    FailingBudget,
     Scalers,
     ShortBudget,
     Unseen,
-    pod_owners,
 )
 from crdkeeper.core.diagnosis.scalertally import AutoscalerTally, BudgetTally
 from crdkeeper.core.diagnosis.scaling import (
@@ -54,9 +51,7 @@ _PAGE_BYTES = 4 << 20
 _PAGE_SECONDS = 30.0
 _MOST_PAGES = 400
 _MOST_TARGETS = 50
-_PODS_OF_BUDGET = 20
-"""So many show to whom the pods of a budget belong."""
-_MOST_PODS_COUNTED = 500
+"""Of which /scale is read: of autoscalers, and again of budgets."""
 
 
 class _Tally(Protocol):
@@ -64,19 +59,21 @@ class _Tally(Protocol):
         """Take in some objects."""
 
 
-async def list_scalers(client: Client) -> Scalers:
+async def list_scalers(client: Client, former: Scalers) -> Scalers:
     """All autoscalers, and budgets that allow no evictions. Never raises for what it finds."""
-    autoscalers, budgets = AutoscalerTally(), BudgetTally()
+    autoscalers, budgets, pods = AutoscalerTally(), BudgetTally(former.missing), BudgetPods(client)
     unseen = [
         await _list(client, _AUTOSCALERS, autoscalers, LIST_AUTOSCALERS),
         await _list(client, _BUDGETS, budgets, LIST_BUDGETS),
     ]
-    failing = [await _with_owners(client, each) for each in budgets.failing()]
-    short = [await _counted(client, each) for each in budgets.short()]
+    failing = [await pods.with_owners(each) for each in budgets.failing()]
+    short = [await pods.counted(each) for each in budgets.short()]
     # Whose pods cannot be seen may concern any CRD. Other failures depend on what a tenant wrote.
-    pods = [*(each.unseen for each in failing), *(each.unseen for each in short)]
-    unseen.append(next(filter(_is_forbidden, pods), None))
-    return Scalers(
+    looks = [*(each.unseen for each in failing), *(each.unseen for each in short)]
+    unseen.append(next(filter(_is_forbidden, looks), None))
+    missing = {str(each) for each in short if each.kind is not None}
+    unknown = {str(each) for each in short if _passing(each.unseen)}
+    found = Scalers(
         autoscalers=autoscalers.kept(),
         totals=autoscalers.totals,
         uncounted=autoscalers.uncounted(),
@@ -85,10 +82,17 @@ async def list_scalers(client: Client) -> Scalers:
         short=short,
         unseen=tuple(each for each in unseen if each is not None),
     )
+    if found.interrupted:
+        unknown = {*former.missing}
+    return replace(found, missing=frozenset(missing | (unknown & former.missing)))
 
 
 def _is_forbidden(unseen: Unseen | None) -> bool:
     return unseen is not None and unseen.failure.trouble is ProbeTrouble.FORBIDDEN
+
+
+def _passing(unseen: Unseen | None) -> bool:
+    return unseen is not None and unseen.failure.passing
 
 
 async def _list(client: Client, path: str, tally: _Tally, rule: str) -> Unseen | None:
@@ -107,49 +111,7 @@ async def _list(client: Client, path: str, tally: _Tally, rule: str) -> Unseen |
         return Unseen(rule, failure_of(error.code, error.message))
     except Unreachable as error:
         return Unseen(rule, Failure(ProbeTrouble.SILENT, 0, str(error)))
-    return Unseen(rule, Failure(ProbeTrouble.SILENT, 0, f"{path} has more than {_MOST_PAGES} pages"))
-
-
-async def _with_owners(client: Client, budget: FailingBudget) -> FailingBudget:
-    found = await _pods(client, budget.namespace, budget.selector, _PODS_OF_BUDGET)
-    if isinstance(found, Failure):
-        return replace(budget, unseen=Unseen(LIST_PODS, found))
-    return replace(budget, owners=pod_owners(found.items))
-
-
-async def _counted(client: Client, budget: ShortBudget) -> ShortBudget:
-    """With the number of its pods and their controllers, as far as these may be custom resources."""
-    found = await _pods(client, budget.namespace, budget.selector, _PODS_OF_BUDGET)
-    # The groups of custom resources have a dot. Pods of Deployments are many, and not counted.
-    if isinstance(found, _Pods) and not all("." in each.group for each in pod_owners(found.items)):
-        return budget
-    if isinstance(found, _Pods) and found.more:
-        most = min(budget.expected, _MOST_PODS_COUNTED)
-        found = await _pods(client, budget.namespace, budget.selector, most)
-    if isinstance(found, Failure):
-        return replace(budget, unseen=Unseen(LIST_PODS, found))
-    few = not found.more and len(found.items) < budget.expected
-    return replace(budget, owners=pod_owners(found.items), pods=len(found.items) if few else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pods:
-    items: Sequence[Mapping[str, Any]]
-    more: bool
-    """Whether these are not all."""
-
-
-async def _pods(client: Client, namespace: str, selector: str, most: int) -> _Pods | Failure:
-    """Metadata of the first pods that a selector selects; none for a selector that is too long to ask."""
-    if len(selector) > LONGEST_SELECTOR:
-        return Failure(ProbeTrouble.SILENT, 0, "the selector is too long for a query")
-    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
-    query = f"?limit={most}&labelSelector={quote(selector, safe='')}"
-    found = await look(client, path + query, accept=METADATA_ONLY_LIST)
-    if isinstance(found, Answer):
-        page = found.json()
-        return _Pods(page.get("items") or (), bool(page["metadata"].get("continue")))
-    return found
+    return Unseen(rule, Failure(ProbeTrouble.FAILED, 0, f"{path} has more than {_MOST_PAGES} pages"))
 
 
 async def probe_scaling(
@@ -188,13 +150,13 @@ async def probe_scaling(
         failing = budget_trouble(budget, definition, declared)
         troubles += [failing] if failing is not None else []
     shortages: dict[str, Shortage] = {}
-    for short in scalers.short:
-        known = former.shortages.get(str(short)) if former is not None else None
-        lack = shortage(short, definition, known, client.now())
-        if lack is not None:
-            shortages[str(short)] = lack
-            lasting = short_trouble(short, lack, client.now())
-            troubles += [lasting] if lasting is not None else []
+    if not why:
+        known = former.shortages if former is not None else {}
+        shortages, unread = await _shortages(client, definition, scalers, known)
+        unseen += [unread] if unread is not None else []
+    for name, lack in shortages.items():
+        lasting = short_trouble(name, lack, client.now())
+        troubles += [lasting] if lasting is not None else []
     return Scaling(
         autoscalers=scalers.totals.get(key, 0),
         checked=len(autoscalers),
@@ -206,24 +168,74 @@ async def probe_scaling(
     )
 
 
+async def _shortages(
+    client: Client, definition: DefinitionFacts, scalers: Scalers, known: Mapping[str, Shortage]
+) -> tuple[dict[str, Shortage], Unseen | None]:
+    """Which budgets miss pods of objects of one CRD, by name, and whether /scale may not be read.
+
+    What is known of a budget stays as long as requests get no answer, which say nothing about it.
+    """
+    listed = {str(each) for each in scalers.short}
+    found = {name: each for name, each in known.items() if scalers.interrupted and name not in listed}
+    left, lost = _MOST_TARGETS, None
+    for budget in scalers.short:
+        read: int | Failure | None = budget.unseen.failure if budget.unseen is not None else None
+        if budget.kind == (definition.group, definition.kind) and len(budget.objects) <= left:
+            left -= len(budget.objects)
+            # Without an answer, or permission, there would be none about others.
+            read = lost or await _replicas(client, definition, budget)
+            lost = read if isinstance(read, Failure) else None
+        lack = before = known.get(str(budget))
+        if isinstance(read, int):
+            lack = shortage(budget, read, before, client.now())
+        elif read is None or not read.passing:
+            lack = None
+        if lack is not None:
+            found[str(budget)] = lack
+    forbidden = lost is not None and lost.trouble is ProbeTrouble.FORBIDDEN
+    return found, Unseen(_scale_rule(definition), lost) if lost is not None and forbidden else None
+
+
+async def _replicas(client: Client, definition: DefinitionFacts, budget: ShortBudget) -> int | Failure | None:
+    """spec.replicas of all objects that control its pods, together; None if one of them has no /scale."""
+    total = 0
+    for name in budget.objects:
+        found = await _scale(client, definition, budget.namespace, name)
+        if isinstance(found, Failure):
+            theirs = found.trouble in (ProbeTrouble.FAILED, ProbeTrouble.NOT_FOUND)
+            return None if theirs else found
+        total += found.replicas
+    return total
+
+
+async def _scale(
+    client: Client, definition: DefinitionFacts, namespace: str, name: str
+) -> SeenScale | Failure:
+    version = scale_version(definition)
+    assert version is not None
+    path = Endpoint(definition.group, version, definition.plural).path(namespace, name)
+    answer = await look(client, f"{path}/scale")
+    if isinstance(answer, Failure):
+        return answer
+    body = answer.json()
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    selector = str(status.get("selector") or "")
+    return SeenScale(int(spec.get("replicas") or 0), int(status.get("replicas") or 0), selector)
+
+
+def _scale_rule(definition: DefinitionFacts) -> str:
+    return f'apiGroups: ["{definition.group}"], resources: ["{definition.plural}/scale"], verbs: ["get"]'
+
+
 async def _target(
     client: Client, definition: DefinitionFacts, autoscaler: Autoscaler, before: Sighting | None
 ) -> tuple[Sighting, bool | Failure | None] | Unseen:
     """What /scale of its target says, and whether its selector selects pods."""
-    version = scale_version(definition)
-    assert version is not None
-    endpoint = Endpoint(definition.group, version, definition.plural)
-    path = endpoint.path(autoscaler.namespace, autoscaler.target)
-    answer = await look(client, f"{path}/scale")
-    if isinstance(answer, Failure):
-        rule = f'apiGroups: ["{definition.group}"], resources: ["{definition.plural}/scale"], verbs: ["get"]'
-        return Unseen(rule, answer)
-    body = answer.json()
-    spec, status = body.get("spec") or {}, body.get("status") or {}
-    selector = str(status.get("selector") or "")
-    scale = SeenScale(int(spec.get("replicas") or 0), int(status.get("replicas") or 0), selector)
+    scale = await _scale(client, definition, autoscaler.namespace, autoscaler.target)
+    if isinstance(scale, Failure):
+        return Unseen(_scale_rule(definition), scale)
     pods: bool | Failure | None = None
-    if selector:
-        found = await _pods(client, autoscaler.namespace, selector, 1)
+    if scale.selector:
+        found = await pod_page(client, autoscaler.namespace, scale.selector, pod_pages(1, 1))
         pods = found if isinstance(found, Failure) else bool(found.items)
     return sighted(scale, autoscaler, before, client.now()), pods

@@ -321,8 +321,8 @@ class _Scalings:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._listing = asyncio.Lock()
-        self._scalers: Scalers | None = None
-        self._valid_until = 0.0
+        self._scalers = Scalers()
+        self._valid_until = float("-inf")
 
     async def of(self, subject: Subject, former: Scaling | None) -> Scaling:
         """What was found for a CRD."""
@@ -333,9 +333,9 @@ class _Scalings:
     async def _listed(self) -> Scalers:
         loop = asyncio.get_running_loop()
         async with self._listing:
-            if self._scalers is None or loop.time() > self._valid_until:
+            if loop.time() > self._valid_until:
                 began = loop.time()
-                self._scalers = await list_scalers(self._client)
+                self._scalers = await list_scalers(self._client, self._scalers)
                 took = loop.time() - began
                 self._valid_until = loop.time() + min(max(_LISTED, _LISTED_SHARE * took), _SCALING)
             return self._scalers

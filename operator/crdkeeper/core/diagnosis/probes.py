@@ -44,6 +44,12 @@ class Failure:
     message: str
     """The API server's message, if there was one."""
 
+    @property
+    def passing(self) -> bool:
+        """Whether it says nothing about what was asked for: the next time it may be answered."""
+        nothing = self.trouble in (ProbeTrouble.BUSY, ProbeTrouble.EXPIRED, ProbeTrouble.SILENT)
+        return nothing or self.code >= 500
+
 
 def not_permitted(definition: DefinitionFacts, failure: Failure) -> str:
     """Which permission is missing, in the server's words, and the rule that grants it."""

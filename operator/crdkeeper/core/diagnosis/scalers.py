@@ -19,7 +19,8 @@ LONGEST_NAME = 253
 """Of an object and of a group. In a reference, a name can have any length; then there is no such object."""
 LONGEST_SELECTOR = 4096
 """Of a query. Servers and proxies refuse long ones."""
-_MOST_OWNERS = 10
+MOST_OWNERS = 10
+"""Controllers of pods that are kept of one budget."""
 
 GroupKind = tuple[str, str]
 
@@ -94,11 +95,13 @@ class ShortBudget:
     selector: str
     """As in a query for pods."""
     expected: int
-    """How many pods there should be."""
-    pods: int | None = None
-    """How many it selects, if fewer than it expects; None if that is not known."""
-    owners: tuple[PodOwner, ...] = ()
-    """The controllers of its pods, or of some."""
+    """How many pods there should be, as its controller last saw it."""
+    kind: GroupKind | None = None
+    """Of the few objects that control all of its pods, if these are fewer; None if there are no such."""
+    objects: tuple[str, ...] = ()
+    """The names of these objects."""
+    pods: int = 0
+    """How many it selects."""
     unseen: Unseen | None = None
     """Why the pods could not be listed."""
 
@@ -121,8 +124,15 @@ class Scalers:
     """How many fail."""
     short: Sequence[ShortBudget] = ()
     """Those that may have too few pods of custom resources; at most 100."""
+    missing: frozenset[str] = frozenset()
+    """Those of them that do, as far as their controller knows: the next time, they are looked into first."""
     unseen: tuple[Unseen, ...] = ()
     """Why not all could be listed."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there may be budgets that only this time were not listed."""
+        return any(each.rule == LIST_BUDGETS and each.failure.passing for each in self.unseen)
 
 
 def pod_owners(pods: Iterable[Mapping[str, Any]]) -> tuple[PodOwner, ...]:
@@ -132,7 +142,7 @@ def pod_owners(pods: Iterable[Mapping[str, Any]]) -> tuple[PodOwner, ...]:
         for owner in each["metadata"].get("ownerReferences") or ():
             group, _, version = str(owner["apiVersion"]).rpartition("/")
             long = max(map(len, (group, version, owner["name"]))) > LONGEST_NAME
-            if owner.get("controller") and not long and len(found) < _MOST_OWNERS:
+            if owner.get("controller") and not long and len(found) < MOST_OWNERS:
                 found[PodOwner(group, version, said_text(owner["kind"]), str(owner["name"]))] = None
     return tuple(found)
 

@@ -1,22 +1,24 @@
-"""Counts autoscalers and budgets as they are listed, in bounded memory that namespaces share.
+"""Counts autoscalers, budgets and their pods as they are listed, in bounded memory that namespaces share.
 
 Tenants write them, in any number, and name any kind, in texts of any length. What one namespace has must not
 keep autoscalers of another from being seen: each has its share, and when there are too many, those of the
 largest are not counted. Of budgets, the first namespaces of the list have theirs seen, a few of each.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from crdkeeper.core.diagnosis.scalers import (
     LONGEST_NAME,
     LONGEST_SELECTOR,
+    MOST_OWNERS,
     TEXT_BYTES,
     Autoscaler,
     FailingBudget,
     GroupKind,
     ShortBudget,
+    pod_owners,
     said_text,
     selector_text,
 )
@@ -122,12 +124,16 @@ class AutoscalerTally:
 
 @dataclass(slots=True)
 class _Some(Generic[_T]):
-    """A few budgets of each namespace."""
+    """A few budgets of each namespace, and those that come first."""
 
+    _first: list[_T] = field(default_factory=list)
     _kept: dict[str, list[_T]] = field(default_factory=dict)
     _count: int = 0
 
-    def add(self, namespace: str, budget: _T) -> None:
+    def add(self, namespace: str, budget: _T, *, first: bool = False) -> None:
+        if first:
+            self._first.append(budget)
+            return
         some = self._kept.setdefault(namespace, [])
         if len(some) < _MOST_BUDGETS_OF_NAMESPACE and self._count < _MOST_BUDGETS_KEPT:
             some.append(budget)
@@ -135,13 +141,15 @@ class _Some(Generic[_T]):
 
     def kept(self) -> list[_T]:
         """As they were listed: of each namespace one, then of each another."""
-        return _in_turns(self._kept.values())[:_MOST_BUDGETS]
+        return [*self._first, *_in_turns(self._kept.values())][:_MOST_BUDGETS]
 
 
 @dataclass(slots=True)
 class BudgetTally:
     """Keeps those that fail, and those that may have too few pods."""
 
+    missing: Container[str] = frozenset()
+    """Which were seen to have too few the last time: of those, the first come before all others."""
     total: int = 0
     """How many fail."""
     _failing: _Some[FailingBudget] = field(default_factory=_Some)
@@ -161,7 +169,8 @@ class BudgetTally:
                 said = said_text(allowed.get("message"))
                 self._failing.add(namespace, FailingBudget(namespace, name, selector, said))
             elif expected := _expected(each):
-                self._short.add(namespace, ShortBudget(namespace, name, selector, expected))
+                budget = ShortBudget(namespace, name, selector, expected)
+                self._short.add(namespace, budget, first=str(budget) in self.missing)
 
     def failing(self) -> list[FailingBudget]:
         """Some of those that fail."""
@@ -170,6 +179,33 @@ class BudgetTally:
     def short(self) -> list[ShortBudget]:
         """Some of those that expect more pods than are healthy."""
         return self._short.kept()
+
+
+@dataclass(slots=True)
+class PodTally:
+    """Counts the pods of a budget, and keeps who controls them: a few objects of one kind."""
+
+    pods: int = 0
+    kind: GroupKind | None = None
+    objects: dict[str, None] = field(default_factory=dict)
+    mixed: bool = False
+    """Whether nothing controls some, or other kinds or Kubernetes' own do, or too many objects."""
+
+    def add(self, items: Iterable[Mapping[str, Any]]) -> None:
+        """Take in some pods' metadata."""
+        for each in items:
+            self.pods += 1
+            owner = next(iter(pod_owners([each])), None)
+            # The groups of custom resources have a dot.
+            if owner is None or "." not in owner.group:
+                self.mixed = True
+                continue
+            kind = owner.group, owner.kind
+            self.kind = self.kind or kind
+            if kind != self.kind or (len(self.objects) == MOST_OWNERS and owner.name not in self.objects):
+                self.mixed = True
+            else:
+                self.objects[owner.name] = None
 
 
 def _expected(body: Mapping[str, Any]) -> int:

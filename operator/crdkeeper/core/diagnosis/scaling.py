@@ -38,7 +38,7 @@ class ScalingFault(Enum):
     OVERWRITTEN = "spec.replicas does not stay as written"
     NOT_FOLLOWED = "status.replicas does not follow spec.replicas"
     BUDGET_FAILS = "a budget has no expected number of pods"
-    PODS_MISSING = "a budget has fewer pods than it expects"
+    PODS_MISSING = "a budget has fewer pods than spec.replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,10 @@ class Sighting:
 class Shortage:
     """What was last seen of a budget with too few pods, and since when that has not changed."""
 
-    expected: int
+    objects: tuple[str, ...]
+    """Which control its pods."""
+    replicas: int
+    """In spec of all of them together."""
     pods: int
     since: datetime
 
@@ -199,31 +202,31 @@ def budget_trouble(
     return ScalingTrouble(ScalingFault.BUDGET_FAILS, f"PodDisruptionBudget {budget}: {why}")
 
 
-def shortage(
-    budget: ShortBudget, definition: DefinitionFacts, former: Shortage | None, now: datetime
-) -> Shortage | None:
-    """The shortage of a budget whose pods all belong to objects of this CRD; None if there is none.
+def shortage(budget: ShortBudget, replicas: int, former: Shortage | None, now: datetime) -> Shortage | None:
+    """The shortage of a budget, by spec.replicas of the objects that control its pods; None if there is none.
 
     Its time is that of the former one if nothing has changed.
     """
-    kinds = {(each.group, each.kind) for each in budget.owners}
-    if budget.pods is None or kinds != {(definition.group, definition.kind)}:
+    if replicas <= budget.pods:
         return None
-    same = former is not None and (former.expected, former.pods) == (budget.expected, budget.pods)
-    return Shortage(budget.expected, budget.pods, former.since if same and former is not None else now)
+    same = former is not None and (former.replicas, former.pods) == (replicas, budget.pods)
+    since = former.since if same and former is not None else now
+    return Shortage(budget.objects, replicas, budget.pods, since)
 
 
-def short_trouble(budget: ShortBudget, seen: Shortage, now: datetime) -> ScalingTrouble | None:
+def short_trouble(budget: str, seen: Shortage, now: datetime) -> ScalingTrouble | None:
     """What keeps a budget from allowing evictions; None if pods may still be created."""
     if now - seen.since < REACTION:
         return None
-    names = sorted({visible(each.name) for each in budget.owners})
+    names = sorted(map(visible, seen.objects))
     more = f" and {count(len(names) - _NAMED, 'other object')}" if len(names) > _NAMED else ""
+    together = " in all" if len(names) > 1 else ""
     said = (
-        f"expects {count(seen.expected, 'pod')} of {', '.join(names[:_NAMED])}{more}, but selects {seen.pods}"
+        f"it selects {count(seen.pods, 'pod')} of {', '.join(names[:_NAMED])}{more}, "
+        f"but spec.replicas is {seen.replicas}{together}"
     )
     return ScalingTrouble(
-        ScalingFault.PODS_MISSING, f"PodDisruptionBudget {budget}: it {bounded(said, _DETAIL_BYTES)}"
+        ScalingFault.PODS_MISSING, f"PodDisruptionBudget {budget}: {bounded(said, _DETAIL_BYTES)}"
     )
 
 

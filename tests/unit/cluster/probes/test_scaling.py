@@ -1,16 +1,28 @@
 """What is told of autoscalers and budgets when some of it cannot be seen."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
-from crdkeeper.cluster.probes.scaling import list_scalers
-from crdkeeper.core.diagnosis.conditions.scaling import NOT_ASKED, ScalingFacts, judge
-from crdkeeper.core.diagnosis.probes import ProbeTrouble
-from crdkeeper.core.diagnosis.scaling import Scaling
+from crdkeeper.cluster.probes import budgetpods
+from crdkeeper.cluster.probes.budgetpods import BudgetPods, PodPage
+from crdkeeper.cluster.probes.scaling import list_scalers, probe_scaling
+from crdkeeper.core.diagnosis.conditions.scaling import NOT_ASKED, PODS_MISSING, ScalingFacts, judge
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.diagnosis.scalers import (
+    LIST_BUDGETS,
+    LIST_PODS,
+    FailingBudget,
+    Scalers,
+    ShortBudget,
+    Unseen,
+)
+from crdkeeper.core.diagnosis.scaling import Scaling, Shortage
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
-from tests.unit.builders import definition
+from tests.unit.builders import NOW, definition
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 
 FAILED = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "no scale"}
@@ -30,7 +42,7 @@ def budgets(values: list[str]) -> Handler:
 async def test_that_the_pods_of_a_failing_budget_may_not_be_listed(tmp_path: Path) -> None:
     forbidden = failure(403, "Forbidden", "pods is forbidden")
     async with client_of(tmp_path, json(NONE), budgets(["web"]), forbidden) as (_, client):
-        found = await list_scalers(client)
+        found = await list_scalers(client, Scalers())
     (unseen,) = found.unseen
     assert (unseen.failure.trouble, found.budgets_total) == (ProbeTrouble.FORBIDDEN, 1)
     assert "pods" in unseen.rule
@@ -45,7 +57,7 @@ async def test_a_selector_that_cannot_be_asked_for_is_not_told_of_all_crds(
     tmp_path: Path, values: list[str], pods: Handler
 ) -> None:
     async with client_of(tmp_path, json(NONE), budgets(values), pods) as (_, client):
-        found = await list_scalers(client)
+        found = await list_scalers(client, Scalers())
     assert (found.unseen, found.budgets_total) == ((), 1)
 
 
@@ -70,33 +82,189 @@ def pods(number: int, group: str = "example.com", *, more: str = "") -> Handler:
     [
         (3, [pods(2)], 2),
         (3, [pods(3)], None),
-        (50, [pods(20, more="x"), pods(40)], 40),
-        (50, [pods(20, more="x"), pods(50)], None),
+        (50, [pods(20, more="x"), pods(20)], 40),
+        (50, [pods(20, more="x"), pods(30)], None),
         # More than are ever counted.
-        (5000, [pods(20, more="x"), pods(500, more="y")], None),
+        (5000, [pods(20, more="x"), pods(80, more="y"), *[pods(100, more="z")] * 4], None),
+        # So large that each page has few.
+        (500, [pods(20, more="x"), *[pods(2, more="y")] * 9], None),
         # Those of a ReplicaSet are not counted.
         (50, [pods(20, "apps", more="x")], None),
+        (50, [pods(20, more="x"), pods(1, "apps", more="y")], None),
     ],
 )
 async def test_the_pods_of_a_budget_that_has_too_few(
     tmp_path: Path, expected: int, lists: list[Handler], counted: int | None
 ) -> None:
-    async with client_of(tmp_path, json(NONE), short_budget(expected), *lists) as (_, client):
-        found = await list_scalers(client)
-    assert [each.pods for each in found.short] == [counted]
+    async with client_of(tmp_path, json(NONE), short_budget(expected), *lists) as (server, client):
+        (found,) = (await list_scalers(client, Scalers())).short
+    assert len(server.seen) == 2 + len(lists)
+    if counted is None:
+        assert found.kind is None
+    else:
+        assert (found.kind, found.objects, found.pods) == (("example.com", "Widget"), ("w",), counted)
+
+
+@pytest.mark.parametrize("budget", [budgets(["web"]), short_budget(500)], ids=["failing", "short"])
+async def test_pods_with_much_metadata_are_read_a_few_at_a_time(tmp_path: Path, budget: Handler) -> None:
+    sizes: list[int] = []
+
+    async def large(request: web.Request) -> web.Response:
+        owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "controller": True}
+        metadata = {"annotations": {"a": "x" * 500_000}, "ownerReferences": [owner]}
+        limit = int(request.query["limit"])
+        answer = await json({"metadata": {"continue": "on"}, "items": [{"metadata": metadata}] * limit})(
+            request
+        )
+        sizes.append(limit)
+        return answer
+
+    async with client_of(tmp_path, json(NONE), budget, large) as (_, client):
+        await list_scalers(client, Scalers())
+    # Of the first answer no more than 4 MiB are read.
+    assert sizes[:2] == [20, 5]
+    assert max(sizes[1:]) <= 8
+    assert len(sizes) <= 12
+
+
+BUSY = Failure(ProbeTrouble.BUSY, 504, "slow")
+
+
+async def test_budgets_after_three_without_an_answer_are_not_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[PodPage | Failure] = [BUSY, BUSY, PodPage((), ""), BUSY, BUSY, BUSY]
+    asked: list[str] = []
+
+    async def page(_client: object, namespace: str, *_: object) -> PodPage | Failure:
+        asked.append(namespace)
+        return answers[len(asked) - 1]
+
+    monkeypatch.setattr(budgetpods, "pod_page", page)
+    async with client_of(tmp_path, json(NONE)) as (_, client):
+        pods = BudgetPods(client)
+        found = [await pods.counted(ShortBudget(f"ns-{at}", "b", "", 3)) for at in range(10)]
+        failing = await pods.with_owners(FailingBudget("ns", "b", "", "said"))
+    assert len(asked) == len(answers)
+    assert [each.unseen is None for each in found] == [at == 2 for at in range(10)]
+    assert failing.unseen is not None
+
+
+KIND = ("example.com", "Widget")
+SHORT = ShortBudget("ns", "b", "app=w", 5, KIND, ("v", "w"), 2)
+KNOWN = {"ns/b": Shortage(("v", "w"), 5, 2, NOW)}
+
+
+async def shortages(directory: Path, scalers: Scalers, *answers: Handler) -> Scaling:
+    """What is found after the shortage was known for long."""
+    async with client_of(directory, *answers) as (_, client):
+        declared = DeclaredSubresources(scaled=("v1", "v2"))
+        return await probe_scaling(client, definition(), declared, scalers, Scaling(shortages=KNOWN))
+
+
+def scale(replicas: int) -> Handler:
+    return json({"spec": {"replicas": replicas}, "status": {"replicas": replicas}})
+
+
+@pytest.mark.parametrize(
+    ("budget", "scales", "replicas"),
+    [
+        (SHORT, [scale(3), scale(2)], 5),
+        # Its controller has not seen the change yet.
+        (SHORT, [scale(1), scale(1)], None),
+        (SHORT, [scale(4), scale(4)], 8),
+        # The object's own failure.
+        (SHORT, [scale(9), failure(500, "InternalError", "no replicas")], None),
+        (SHORT, [failure(404, "NotFound", "no such object")], None),
+        # Nothing is known.
+        (SHORT, [failure(504, "Timeout", "slow")], 5),
+        (replace(SHORT, kind=("example.com", "Gadget")), [scale(9)], None),
+        (replace(SHORT, kind=None), [scale(9)], None),
+    ],
+)
+async def test_the_pods_that_a_budget_misses(
+    tmp_path: Path, budget: ShortBudget, scales: list[Handler], replicas: int | None
+) -> None:
+    found = await shortages(tmp_path, Scalers(short=(budget,)), *scales)
+    assert [each.replicas for each in found.shortages.values()] == ([] if replicas is None else [replicas])
+    assert found.unseen == ()
+
+
+async def test_that_scale_of_the_objects_of_a_budget_may_not_be_read(tmp_path: Path) -> None:
+    forbidden = failure(403, "Forbidden", "widgets/scale is forbidden")
+    found = await shortages(tmp_path, Scalers(short=(SHORT,)), forbidden)
+    assert found.shortages == {}
+    assert ["widgets/scale" in each.rule for each in found.unseen] == [True]
+
+
+async def test_scale_of_at_most_fifty_objects_of_budgets_is_read(tmp_path: Path) -> None:
+    many = [replace(SHORT, name=f"b{at}") for at in range(40)]
+    async with client_of(tmp_path, scale(3)) as (server, client):
+        declared = DeclaredSubresources(scaled=("v1", "v2"))
+        found = await probe_scaling(client, definition(), declared, Scalers(short=many), None)
+    assert (len(server.seen), len(found.shortages)) == (50, 25)
+
+
+@pytest.mark.parametrize(
+    ("failed", "stays"),
+    [
+        (BUSY, True),
+        (Failure(ProbeTrouble.SILENT, 0, "no response"), True),
+        (Failure(ProbeTrouble.FAILED, 500, "etcd"), True),
+        (Failure(ProbeTrouble.FAILED, 400, "no selector"), False),
+        (Failure(ProbeTrouble.FAILED, 0, "the selector is too long for a query"), False),
+        (Failure(ProbeTrouble.FORBIDDEN, 403, "no"), False),
+    ],
+)
+async def test_what_is_known_of_a_budget_stays_without_an_answer(
+    tmp_path: Path, failed: Failure, stays: bool
+) -> None:
+    unseen = ShortBudget("ns", "b", "app=w", 5, unseen=Unseen(LIST_PODS, failed))
+    for scalers in (Scalers(short=(unseen,)), Scalers(unseen=(Unseen(LIST_BUDGETS, failed),))):
+        found = await shortages(tmp_path, scalers, scale(0))
+        assert found.shortages == (KNOWN if stays else {})
+    assert (await shortages(tmp_path, Scalers(), scale(0))).shortages == {}
+
+
+async def test_what_has_lasted_is_told_also_without_an_answer(tmp_path: Path) -> None:
+    long_ago = {"ns/b": replace(KNOWN["ns/b"], since=NOW.replace(year=2020))}
+    scalers = Scalers(unseen=(Unseen(LIST_BUDGETS, BUSY),))
+    async with client_of(tmp_path, scale(0)) as (_, client):
+        declared = DeclaredSubresources(scaled=("v1", "v2"))
+        found = await probe_scaling(client, definition(), declared, scalers, Scaling(shortages=long_ago))
+    assert judge(ScalingFacts(definition(), declared, found)).reason is PODS_MISSING
+
+
+@pytest.mark.parametrize(
+    ("answers", "missing"),
+    [
+        ([short_budget(3), pods(2)], {"default/web"}),
+        ([short_budget(3), pods(3)], set()),
+        ([json(NONE)], set()),
+        ([short_budget(3), *[failure(504)] * 4], {"default/web"}),
+        ([failure(504)], {"default/web", "ns/b"}),
+    ],
+)
+async def test_which_budgets_are_looked_into_first_the_next_time(
+    tmp_path: Path, answers: list[Handler], missing: set[str]
+) -> None:
+    former = Scalers(missing=frozenset(("default/web", "ns/b")))
+    async with client_of(tmp_path, json(NONE), *answers) as (_, client):
+        found = await list_scalers(client, former)
+    assert found.missing == missing
 
 
 async def test_that_the_pods_of_a_budget_that_has_too_few_may_not_be_listed(tmp_path: Path) -> None:
     forbidden = failure(403, "Forbidden", "pods is forbidden")
     async with client_of(tmp_path, json(NONE), short_budget(3), forbidden) as (_, client):
-        found = await list_scalers(client)
+        found = await list_scalers(client, Scalers())
     assert [each.failure.trouble for each in found.unseen] == [ProbeTrouble.FORBIDDEN]
 
 
 async def test_a_list_that_does_not_end_is_told(tmp_path: Path) -> None:
     following = json({"metadata": {"continue": "on"}, "items": []})
     async with client_of(tmp_path, *[following] * 400, json(NONE)) as (_, client):
-        found = await list_scalers(client)
+        found = await list_scalers(client, Scalers())
     scaling = Scaling(unseen=found.unseen)
     told = judge(ScalingFacts(definition(), DeclaredSubresources(), scaling))
     assert told.reason is NOT_ASKED

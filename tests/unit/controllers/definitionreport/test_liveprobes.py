@@ -22,7 +22,7 @@ from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, Vers
 from crdkeeper.core.diagnosis.deletion import Blockers
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.registry import PROBED
-from crdkeeper.core.diagnosis.scalers import Unseen
+from crdkeeper.core.diagnosis.scalers import Scalers, Unseen
 from crdkeeper.core.diagnosis.scaling import Scaling, ScalingFault, ScalingTrouble
 from crdkeeper.core.diagnosis.statuswriters import StatusWriters, Writers
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
@@ -384,3 +384,17 @@ async def test_autoscalers_are_listed_once_for_all(tmp_path: Path) -> None:
         "/apis/autoscaling/v2/horizontalpodautoscalers",
         "/apis/policy/v1/poddisruptionbudgets",
     ]
+
+
+async def test_a_list_of_budgets_knows_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = [Scalers(missing=frozenset(("ns/b",)))]
+
+    async def listed(_: object, former: Scalers) -> Scalers:
+        lists.append(former)
+        return lists[0]
+
+    monkeypatch.setattr(liveprobes, "list_scalers", listed)
+    monkeypatch.setattr(liveprobes, "_SCALING", -1.0)
+    ask = probe(None, "scaling").ask
+    assert await ask(subject(), None) == await ask(subject(), None) == Scaling()
+    assert lists[1:] == [Scalers(), lists[0]]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.diagnosis.scalers import LONGEST_SELECTOR, PodOwner, pod_owners, selector_text
-from crdkeeper.core.diagnosis.scalertally import AutoscalerTally, BudgetTally
+from crdkeeper.core.diagnosis.scalertally import AutoscalerTally, BudgetTally, PodTally
 
 
 def autoscaler(
@@ -186,6 +186,23 @@ def test_only_budgets_that_expect_more_pods_are_kept() -> None:
     assert (len(tally.short()), len(tally.failing())) == (10, 1)
 
 
+def test_budgets_that_missed_pods_stay_among_those_that_are_looked_into() -> None:
+    def budget(namespace: str, name: str) -> dict[str, Any]:
+        conditions = [condition("DisruptionAllowed", "False", "InsufficientPods")]
+        return {
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"selector": {}},
+            "status": {"expectedPods": 3, "conditions": conditions},
+        }
+
+    tally = BudgetTally(frozenset(("ns-000/z", "ns-150/z", "gone/z")))
+    for at in range(200):
+        tally.add(budget(f"ns-{at:03}", name) for name in [*"abcdefghijk", "z"])
+    kept = [str(each) for each in tally.short()]
+    assert len(kept) == 100
+    assert kept[:3] == ["ns-000/z", "ns-150/z", "ns-000/a"]
+
+
 def test_of_a_long_selector_no_more_is_kept_than_shows_that_it_is_too_long() -> None:
     tally = BudgetTally()
     labels = {f"app-{at}": "w" for at in range(10_000)}
@@ -207,11 +224,12 @@ def test_selectors() -> None:
     assert (selector_text({}), selector_text(None)) == ("", None)
 
 
-def test_the_controllers_of_pods() -> None:
-    def pod(version: str, name: str, **more: Any) -> dict[str, Any]:
-        owner = {"apiVersion": version, "kind": "Widget", "name": name, **more}
-        return {"metadata": {"ownerReferences": [owner]}}
+def pod(version: str, name: str, **more: Any) -> dict[str, Any]:
+    owner = {"apiVersion": version, "kind": "Widget", "name": name, **more}
+    return {"metadata": {"ownerReferences": [owner]}}
 
+
+def test_the_controllers_of_pods() -> None:
     pods = [pod("example.com/v1", "w", controller=True) for _ in range(3)]
     pods += [pod("example.com/v1", "other"), {"metadata": {}}, pod("v1", "rc", controller=True)]
     assert pod_owners(pods) == (
@@ -221,3 +239,31 @@ def test_the_controllers_of_pods() -> None:
     assert len(pod_owners(pod("example.com/v1", f"w{i}", controller=True) for i in range(50))) == 10
     for version, name in (("example.com/v1", "w" * 300), (f"{'e' * 300}.com/v1", "w"), ("v" * 300, "w")):
         assert pod_owners([pod(version, name, controller=True)]) == ()
+
+
+def controlled(name: str = "w", version: str = "example.com/v1", **more: Any) -> dict[str, Any]:
+    return pod(version, name, controller=True, **more)
+
+
+@pytest.mark.parametrize(
+    ("pods", "mixed"),
+    [
+        ([], False),
+        ([controlled(f"w{at % 10}") for at in range(50)], False),
+        ([controlled(), controlled(version="example.com/v2")], False),
+        # More objects than are kept.
+        ([controlled(f"w{at}") for at in range(11)], True),
+        # Only the last one shows that not all belong to one kind.
+        ([*(controlled(f"w{at}") for at in range(10)), controlled("w0", kind="Gadget")], True),
+        ([*(controlled() for _ in range(10)), controlled("rs", "apps/v1")], True),
+        ([*(controlled() for _ in range(10)), {"metadata": {}}], True),
+        ([*(controlled() for _ in range(10)), pod("example.com/v1", "w")], True),
+        # No object has such a name.
+        ([controlled("w" * 300)], True),
+    ],
+)
+def test_whose_pods_are_counted(pods: list[dict[str, Any]], mixed: bool) -> None:
+    tally = PodTally()
+    tally.add(pods)
+    assert (tally.pods, tally.mixed) == (len(pods), mixed)
+    assert len(tally.objects) <= 10

@@ -158,45 +158,37 @@ def test_budgets(
         assert detail in found.detail
 
 
-OURS = PodOwner("example.com", "v1", "Widget", "w")
-
-
-def short(*owners: PodOwner, pods: int | None = 2) -> ShortBudget:
-    return ShortBudget("ns", "b", "app=w", 3, pods, owners)
+SHORT = ShortBudget("ns", "b", "app=w", 3, ("example.com", "Widget"), ("w",), 2)
 
 
 @pytest.mark.parametrize(
-    ("budget", "former", "since"),
+    ("replicas", "former", "since"),
     [
-        (short(OURS), None, NOW),
-        (short(OURS), Shortage(3, 2, LONG_AGO), LONG_AGO),
-        (short(OURS), Shortage(3, 1, LONG_AGO), NOW),
-        (short(OURS), Shortage(4, 2, LONG_AGO), NOW),
-        (short(OURS, replace(OURS, version="v2", name="x")), None, NOW),
-        # Nothing tells whose pods are missing.
-        (short(OURS, replace(OURS, kind="Gadget")), None, None),
-        (short(OURS, replace(OURS, group="other.com")), None, None),
-        (short(), None, None),
-        (short(OURS, pods=None), None, None),
+        (3, None, NOW),
+        (3, Shortage(("w",), 3, 2, LONG_AGO), LONG_AGO),
+        (3, Shortage(("w",), 3, 1, LONG_AGO), NOW),
+        (3, Shortage(("w",), 4, 2, LONG_AGO), NOW),
+        # Its controller has not seen that spec.replicas has become less.
+        (2, Shortage(("w",), 3, 2, LONG_AGO), None),
+        (1, None, None),
     ],
 )
-def test_a_budget_with_too_few_pods(
-    budget: ShortBudget, former: Shortage | None, since: datetime | None
-) -> None:
-    found = shortage(budget, definition(), former, NOW)
-    assert found == (None if since is None else Shortage(3, 2, since))
+def test_a_budget_with_too_few_pods(replicas: int, former: Shortage | None, since: datetime | None) -> None:
+    found = shortage(SHORT, replicas, former, NOW)
+    assert found == (None if since is None else Shortage(("w",), replicas, 2, since))
 
 
 def test_pods_of_a_budget_that_stay_too_few() -> None:
-    assert short_trouble(short(OURS), Shortage(3, 2, JUST_NOW), NOW) is None
-    owners = [replace(OURS, name=f"\x1b{i}") for i in range(5)]
-    found = short_trouble(short(*owners), Shortage(3, 2, LONG_AGO), NOW)
+    assert short_trouble("ns/b", Shortage(("w",), 3, 2, JUST_NOW), NOW) is None
+    found = short_trouble("ns/b", Shortage(("w",), 3, 1, LONG_AGO), NOW)
     assert found is not None
-    assert found.detail.startswith(
-        "PodDisruptionBudget ns/b: it expects 3 pods of \\x1b0, \\x1b1, \\x1b2 and 2"
-    )
-    assert found.detail.endswith("and 2 other objects, but selects 2")
+    assert found.detail == "PodDisruptionBudget ns/b: it selects 1 pod of w, but spec.replicas is 3"
     assert verdict(found).reason.name == "PodsMissing"
+    several = short_trouble("ns/b", Shortage(tuple(f"\x1b{i}" for i in range(5)), 9, 2, LONG_AGO), NOW)
+    assert several is not None
+    assert several.detail.endswith(
+        "it selects 2 pods of \\x1b0, \\x1b1, \\x1b2 and 2 other objects, but spec.replicas is 9 in all"
+    )
 
 
 def test_no_namespace_crowds_out_others() -> None:
