@@ -87,9 +87,12 @@ def register(
     async def login(**_: Any) -> kopf.AiohttpSession:
         return await connection.kopf_login(watching)
 
+    definitions = Latest()
+
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry)
     async def definition(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        _seen(event, name, seen_definition, partial(_saw_definition, state, event["object"]))
+        if definitions.accepts(event, name):
+            _seen(event, name, seen_definition, partial(_saw_definition, state, event["object"]))
         # Kopf keeps the event for a while; the schemas of a page of CRDs take 30 MB.
         event["object"].pop("spec", None)
 
@@ -105,9 +108,38 @@ def _saw_definition(
 
 
 def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: ClusterState) -> None:
+    latest = Latest()
+
     @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=plural)
     async def seen(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        _seen(event, name, watch.keep, partial(watch.saw, state))
+        if latest.accepts(event, name):
+            _seen(event, name, watch.keep, partial(watch.saw, state))
+
+
+class Latest:
+    """Tells late events of an object from those of another one that has its name by now.
+
+    Kopf keeps the order of events only for each uid. Of an object that is replaced, it may pass on the
+    deletion after the creation of the new one, which would be forgotten then until it changes.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, int]] = {}
+
+    def accepts(self, event: kopf.RawEvent, name: str) -> bool:
+        """Whether an event about the object of that name is news."""
+        metadata = event["object"].get("metadata", {})
+        uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
+        number = int(version) if version.isdigit() else 0
+        known_uid, known = self._known.get(name, (uid, 0))
+        # A list, whose events have no type, shows what is there, also after etcd was restored.
+        if event["type"] is not None and uid != known_uid and number < known:
+            return False
+        if event["type"] == "DELETED":
+            self._known.pop(name, None)
+        else:
+            self._known[name] = uid, number
+        return True
 
 
 def _seen(
