@@ -5,6 +5,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -216,52 +217,48 @@ async def test_conversions_do_not_wait_for_changes(process: Process, megabytes: 
             await asyncio.gather(*changes, return_exceptions=True)
 
 
-async def test_deletions_do_not_wait_for_changes(process: Process) -> None:
+@asynccontextmanager
+async def occupied(process: Process, *bodies: bytes) -> AsyncIterator[aiohttp.ClientSession]:
+    """The worker for changes stands still over these, and has answered none of them at the end."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        path = f"/changes/{TOKEN}"
-        # What users write into a CRD does not make a deletion of a change.
-        labelled = definition(labels={"operation": "DELETE"})
-        forged = json.loads(review(labelled, definition(without("note"))))
-        forged["request"]["operation"] = "UPDATE"
-        request = {key: forged["request"].pop(key) for key in ("uid", "operation")}
-        forged["request"] = request | forged["request"]
-        bodies = [large(0)] * 5 + [json.dumps(forged, separators=(",", ":")).encode()]
-        changes = [asyncio.create_task(process.post(session, path, each)) for each in bodies]
+        changes = [asyncio.create_task(process.post(session, f"/changes/{TOKEN}", each)) for each in bodies]
         await asyncio.wait_for(process.policies.asked.wait(), LONG)
         os.kill(process.worker, signal.SIGSTOP)
         try:
-            several = [process.post(session, path, deletion(definition())) for _ in range(40)]
-            for status, body in await asyncio.wait_for(asyncio.gather(*several), LONG):
-                assert status == 200
-                said = json.loads(body)["response"]
-                assert not said["allowed"]
-                assert "DefinitionPolicy p protects it" in said["status"]["message"]
+            yield session
             assert not any(each.done() for each in changes)
         finally:
             os.kill(process.worker, signal.SIGCONT)
             for each in changes:
                 each.cancel()
             await asyncio.gather(*changes, return_exceptions=True)
+
+
+async def test_deletions_do_not_wait_for_changes(process: Process) -> None:
+    # What users write into a CRD does not make a deletion of a change.
+    labelled = definition(labels={"operation": "DELETE"})
+    forged = json.loads(review(labelled, definition(without("note"))))
+    forged["request"]["operation"] = "UPDATE"
+    request = {key: forged["request"].pop(key) for key in ("uid", "operation")}
+    forged["request"] = request | forged["request"]
+    bodies = [large(0)] * 5 + [json.dumps(forged, separators=(",", ":")).encode()]
+    async with occupied(process, *bodies) as session:
+        several = [process.post(session, f"/changes/{TOKEN}", deletion(definition())) for _ in range(40)]
+        for status, body in await asyncio.wait_for(asyncio.gather(*several), LONG):
+            assert status == 200
+            said = json.loads(body)["response"]
+            assert not said["allowed"]
+            assert "DefinitionPolicy p protects it" in said["status"]["message"]
 
 
 async def test_the_last_served_version_does_not_wait_for_changes(process: Process) -> None:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        path = f"/changes/{TOKEN}"
-        changes = [asyncio.create_task(process.post(session, path, large(0))) for _ in range(5)]
-        await asyncio.wait_for(process.policies.asked.wait(), LONG)
-        os.kill(process.worker, signal.SIGSTOP)
-        try:
-            several = [process.post(session, path, review(definition(), unserved())) for _ in range(20)]
-            for status, body in await asyncio.wait_for(asyncio.gather(*several), LONG):
-                assert status == 200
-                said = json.loads(body)["response"]
-                assert "no version would be served" in said["status"]["message"]
-            assert not any(each.done() for each in changes)
-        finally:
-            os.kill(process.worker, signal.SIGCONT)
-            for each in changes:
-                each.cancel()
-            await asyncio.gather(*changes, return_exceptions=True)
+    async with occupied(process, *[large(0)] * 5) as session:
+        change = review(definition(), unserved())
+        several = [process.post(session, f"/changes/{TOKEN}", change) for _ in range(20)]
+        for status, body in await asyncio.wait_for(asyncio.gather(*several), LONG):
+            assert status == 200
+            said = json.loads(body)["response"]
+            assert "no version would be served" in said["status"]["message"]
 
 
 async def test_who_cannot_decide_it_leaves_it_to_the_examination(process: Process) -> None:
