@@ -76,6 +76,11 @@ class TooLarge(Unreachable):
     """The answer is larger than the caller has room for."""
 
 
+def may_pass(error: ApiError | Unreachable) -> bool:
+    """Whether the same request may succeed later by itself: there was no answer, 429 or a 5xx."""
+    return isinstance(error, Unreachable) or error.code == 429 or error.code >= 500
+
+
 @dataclass(frozen=True)
 class Answer:
     """A status code, the raw body, the seconds of Retry-After if the server sent it, and its Date header."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 from urllib.parse import quote
 
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.migration.pace import backoff
@@ -148,11 +148,10 @@ async def watch(
                 if type_ != "BOOKMARK":
                     yield type_, found
         except (ApiError, Unreachable) as error:
-            if isinstance(error, ApiError):
-                if error.code != 429 and error.code < 500:
-                    raise
-                if failed is not None:
-                    failed(error)
+            if not may_pass(error):
+                raise
+            if isinstance(error, ApiError) and failed is not None:
+                failed(error)
             trouble = str(error)
         if trouble:
             heard(trouble)

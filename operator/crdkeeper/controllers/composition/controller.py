@@ -28,7 +28,7 @@ from crdkeeper.cluster.resources.compositions import (
 )
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.controllers.collection import SeenCollection
 from crdkeeper.controllers.composition.collecting import RevisionCollector
@@ -261,8 +261,7 @@ class Compositions:
                 if there is not None:
                     self._revisions.saw(there)
                 raise
-            passing = isinstance(error, Unreachable) or error.code == 429 or error.code >= 500
-            return await self._refusal(needed.name, error), passing
+            return await self._refusal(needed.name, error), may_pass(error)
         self._writes.labels("revision").inc()
         if part := changed_part(needed, made):
             # By a webhook that does nothing in a dry run. Composites would run by what nobody wrote.

@@ -25,7 +25,7 @@ from crdkeeper.api.storagemigration import (
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.resources.kinds import get_migration
 from crdkeeper.cluster.resources.shards import COORDINATOR, divide, write_claim
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.core.migration.evidence import lacks_right
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.request import Request
@@ -85,7 +85,7 @@ class _Claimed:
                         await self.write(after)
                         return
                     except (ApiError, Unreachable) as error:
-                        if not _passes(error):
+                        if not may_pass(error):
                             return
                     await asyncio.sleep(backoff(attempt, 0.5, 4.0))
 
@@ -164,7 +164,7 @@ class Sharing:
 
     def _bear(self, error: ApiError | Unreachable) -> None:
         """Say what may pass by itself, so that the next attempt may succeed. Raises anything else."""
-        if not _passes(error):
+        if not may_pass(error):
             raise error
         self.say(f"The API server does not respond: {error}")
 
@@ -338,11 +338,6 @@ def _advanced(part: MigrationPart, sweep: Sweep, beat: int) -> MigrationPart:
             "concurrency": sweep.concurrency,
         }
     )
-
-
-def _passes(error: ApiError | Unreachable) -> bool:
-    """Whether the next attempt may succeed."""
-    return isinstance(error, Unreachable) or error.code == 429 or error.code >= 500
 
 
 def _until_beat() -> float:

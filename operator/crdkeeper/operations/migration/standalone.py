@@ -18,7 +18,7 @@ from crdkeeper.cluster.resources.discovery import discover, list_resources
 from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
 from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.core.migration.choice import (
     Choice,
     Create,
@@ -337,7 +337,7 @@ class Standalone:
             try:
                 seen = await get_migration(self.client, name)
             except (ApiError, Unreachable) as error:
-                if isinstance(error, ApiError) and error.code != 429 and error.code < 500:
+                if not may_pass(error):
                     raise
                 self.say(f"The API server does not respond: {error}")
                 continue
