@@ -49,36 +49,44 @@ demo-retirement: controlplane ## Show how a version of a CRD is taken out of ser
 .PHONY: test
 test: test-cluster test-composites test-composing test-faults test-definitions test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
 
+# Each suite remembers which tests failed. With AGAIN=1, as in .ci/run, they fail nothing yet: test-again does.
+SUITE = $(BIN)/pytest -o cache_dir=.run/pytest/$@
+UNLESS_AGAIN = || { test $$? = 1 && test -n "$(AGAIN)" && grep -q :: .run/pytest/$@/v/cache/lastfailed; }
+
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
-	nice -n 5 $(BIN)/pytest tests/unit tests/property
+	nice -n 5 $(SUITE) tests/unit tests/property $(UNLESS_AGAIN)
 
 # The programs of a control plane collect garbage less often: they serve one test at a time, with memory to spare.
-test-cluster test-faults test-definitions test-composites test-composing: export GOGC ?= 400
+test-cluster test-faults test-definitions test-composites test-composing test-again: export GOGC ?= 400
 
 # Targets of their own only because they run beside each other.
 DEFINITION_TESTS := $(addprefix tests/cluster/,conversion definitions deployment)
 
 .PHONY: test-cluster
 test-cluster: controlplane ## Run the tests that need a control plane, but for those of the next four targets
-	$(BIN)/pytest tests/controlplane tests/cluster tests/benchmark \
-		$(addprefix --ignore ,tests/cluster/composition $(DEFINITION_TESTS))
+	$(SUITE) tests/controlplane tests/cluster tests/benchmark \
+		$(addprefix --ignore ,tests/cluster/composition $(DEFINITION_TESTS)) $(UNLESS_AGAIN)
 
 .PHONY: test-faults
 test-faults: controlplane ## Run those of kills, outages, and changes of leaders
-	$(BIN)/pytest tests/faults
+	$(SUITE) tests/faults $(UNLESS_AGAIN)
 
 .PHONY: test-definitions
 test-definitions: controlplane ## Run those of conversion, of definitions and of the deployment
-	$(BIN)/pytest $(DEFINITION_TESTS)
+	$(SUITE) $(DEFINITION_TESTS) $(UNLESS_AGAIN)
 
 .PHONY: test-composites
 test-composites: controlplane ## Run the tests of composites that need a control plane, but for those of test-composing
-	$(BIN)/pytest tests/cluster/composition --ignore-glob '*/test_composer_[a-d]*'
+	$(SUITE) tests/cluster/composition --ignore-glob '*/test_composer_[a-d]*' $(UNLESS_AGAIN)
 
 .PHONY: test-composing
 test-composing: controlplane ## Run the other tests of composites that need a control plane
-	$(BIN)/pytest tests/cluster/composition/test_composer_[a-d]*
+	$(SUITE) tests/cluster/composition/test_composer_[a-d]* $(UNLESS_AGAIN)
+
+.PHONY: test-again
+test-again: controlplane ## Run once more, alone, what failed in the last runs of these targets, test-unit and e2e
+	$(BIN)/python -m checks.again .run/pytest
 
 .PHONY: test-pythons
 test-pythons: $(READY) ## Run them on the newest and the oldest Python from 3.11 on in PATH that test-unit does not use
@@ -149,7 +157,7 @@ nodes: controlplane ## Build containerd, kubelet and the rest of a node (once, a
 
 .PHONY: e2e
 e2e: nodes ## Run the tests of what is deployed: pods on real nodes (as root)
-	$(BIN)/pytest tests/node -rs
+	$(SUITE) tests/node -rs $(UNLESS_AGAIN)
 
 # Not as a prerequisite: make would start e2e only after everything else.
 .PHONY: check-nodes
