@@ -201,12 +201,12 @@ LOADS ?= 0 0.5 1
 # Requests in flight, and objects a second (maxObjectsPerSecond).
 FIXED ?= 2 4 8 16 32 64
 RATES ?= 50 100 200
-# Of the API server's seats: a priority level of their own for migrations, as in manifests/priority.
-SHARES ?=
+# Of the API server's seats, in a priority level of their own, as in manifests/priority.
+SHARES ?= 2
 
 .PHONY: bench-pace
 bench-pace: controlplane ## Compare fixed numbers of requests in flight with the adapted one, and what another client sees meanwhile
-	$(BIN)/python -m tests.benchmark.paces $(WITH_OBJECTS) --rounds $(ROUNDS) --fixed $(FIXED) --rates $(RATES) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync) $(if $(SHARES),--shares $(SHARES))
+	$(BIN)/python -m tests.benchmark.paces $(WITH_OBJECTS) --rounds $(ROUNDS) --fixed $(FIXED) --rates $(RATES) --shares $(SHARES) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync)
 
 .PHONY: bench-overhead
 bench-overhead: controlplane ## Show what a migration costs the API server beside the patches, part by part
@@ -214,7 +214,7 @@ bench-overhead: controlplane ## Show what a migration costs the API server besid
 
 .PHONY: bench-several
 bench-several: controlplane ## Compare crdkeeper migrate of several resources with one command after the other
-	$(BIN)/python -m tests.benchmark.several $(WITH_OBJECTS)
+	$(BIN)/python -m tests.benchmark.several $(WITH_OBJECTS) --rounds $(ROUNDS)
 
 COUNTED ?= 1000000
 

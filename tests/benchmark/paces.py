@@ -1,8 +1,9 @@
 """`make bench-pace`: what the number of requests in flight gives, and what it costs other clients.
 
 Our own whole migrations, with listing and proof, take turns on one control plane: with fixed numbers in
-flight (`limits.minConcurrency` and `maxConcurrency` alike), as the operator adapts the number by itself, and
-with that and at most so many objects a second (`limits.maxObjectsPerSecond`).
+flight (`limits.minConcurrency` and `maxConcurrency` alike), as the operator adapts the number by itself, with
+that and at most so many objects a second (`limits.maxObjectsPerSecond`), and with that in a priority level of
+so many shares of the API server's seats (manifests/priority).
 Meanwhile another client reads and writes a small object, ten times a second each; so it does while nobody
 migrates. That is repeated while other programs want 0, 0.5 and 1 of the machine's cores. It never fails for a
 figure, only if an object was not rewritten.
@@ -42,6 +43,8 @@ _HEADER: Final = (
 )
 _PRIORITY: Final = Path(__file__).parents[2] / "manifests/priority"
 _ALONE_SECONDS = 10.0
+_SETTLE_SECONDS = 2.0
+"""Until the API server uses a priority level that has changed."""
 _CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-controller")
 _OBJECT: Final = "/api/v1/namespaces/default/configmaps/bystander"
 _ACCOUNT: Final = "bystander"
@@ -72,6 +75,14 @@ _RIGHTS: Final = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a contestant migrates: its `limits`, and the shares of its priority level if it has one."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    shares: int | None = None
+
+
 @dataclass(slots=True)
 class Turns:
     """All turns of one contestant under one load."""
@@ -91,20 +102,24 @@ class Turns:
 class Paces(Benchmark):
     """Turns of all contestants, load by load and round by round."""
 
-    def confine(self, shares: int) -> None:
+    def _confine(self, shares: int | None) -> None:
         """Give migrations a priority level of their own, with that many shares of the API server's seats."""
-        self._plane.kubectl("apply", "--server-side", f"--kustomize={_PRIORITY}")
-        level = ("prioritylevelconfiguration", "crdkeeper-migrations")
-        patch = json.dumps({"spec": {"limited": {"nominalConcurrencyShares": shares}}})
-        self._plane.kubectl("patch", *level, "--type=merge", f"--patch={patch}")
+        kubectl = self._plane.kubectl
+        if shares is None:
+            kubectl("delete", "--ignore-not-found", f"--kustomize={_PRIORITY}")
+        else:
+            kubectl("apply", "--server-side", "--force-conflicts", f"--kustomize={_PRIORITY}")
+            patch = json.dumps({"spec": {"limited": {"nominalConcurrencyShares": shares}}})
+            kubectl(
+                "patch", "prioritylevelconfiguration", "crdkeeper-migrations", "--type=merge", "-p", patch
+            )
+        time.sleep(_SETTLE_SECONDS)
 
-    def measure(
-        self, rounds: int, limits: Mapping[str, Mapping[str, int]], loads: Sequence[float]
-    ) -> dict[float, Any]:
-        """The turns of each contestant, named with its limits, and of nobody, by load."""
+    def measure(self, rounds: int, paces: Mapping[str, Pace], loads: Sequence[float]) -> dict[float, Any]:
+        """The turns of each contestant, named with its pace, and of nobody, by load."""
         for each in _RIGHTS:
             self._plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(each))
-        found = {load: {name: Turns() for name in ("nobody", *limits)} for load in loads}
+        found = {load: {name: Turns() for name in ("nobody", *paces)} for load in loads}
         account = self._plane.service_account_kubeconfig("default", _ACCOUNT)
         with self._operator() as operator, bystander(account, _OBJECT) as other:
             idle = contestants.idle(self._plane, operator)
@@ -114,22 +129,21 @@ class Paces(Benchmark):
                         turns = found[load]
                         _alone(turns["nobody"], other)
                         # In alternating order: a machine that becomes slower favours nobody.
-                        for name, limited in list(limits.items())[:: -1 if number % 2 else 1]:
+                        for name, pace in list(paces.items())[:: -1 if number % 2 else 1]:
                             tell(f"round {number + 1} of {rounds}, load {load:g}: {name}")
-                            self._take(turns[name], operator, limited, idle, other)
+                            self._take(turns[name], operator, pace, idle, other)
         return found
 
-    def _take(
-        self, turns: Turns, operator: Any, limits: Mapping[str, int], idle: Any, other: Bystander
-    ) -> None:
+    def _take(self, turns: Turns, operator: Any, pace: Pace, idle: Any, other: Bystander) -> None:
         def watched(migration: dict[str, Any]) -> None:
             in_flight = migration.get("status", {}).get("progress", {}).get("concurrency", 0)
             if in_flight:
                 turns.in_flight.append(in_flight)
 
+        self._confine(pace.shares)
         work = self._turn(
             lambda: contestants.crdkeeper(
-                self._plane, operator, next(self._names), limits=limits, watched=watched
+                self._plane, operator, next(self._names), limits=pace.limits, watched=watched
             )
         )
         assert work.whole is not None
@@ -150,10 +164,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         plane = ControlPlane(Path(directory), controllers=_CONTROLLERS, fsync=options.fsync)
         with Distance(options.delay, url=plane.url, directory=Path(directory)) as distance, plane:
             paces = Paces(plane, distance)
-            if options.shares is not None:
-                paces.confine(options.shares)
             paces.subject.grow(options.objects)
-            found = paces.measure(options.rounds, _limits(options), options.loads)
+            found = paces.measure(options.rounds, _paces(options), options.loads)
     for load, turns in found.items():
         show(_table(options, load, turns))
     return {
@@ -169,11 +181,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _limits(options: argparse.Namespace) -> dict[str, Mapping[str, int]]:
-    """The `limits` of each contestant by its name."""
-    fixed = {str(each): {"minConcurrency": each, "maxConcurrency": each} for each in options.fixed}
-    rates = {f"adapted, {each}/s": {"maxObjectsPerSecond": each} for each in options.rates}
-    return {**fixed, _ADAPTED: {}, **rates}
+def _paces(options: argparse.Namespace) -> dict[str, Pace]:
+    """How each contestant migrates, by its name."""
+    fixed = {str(each): Pace({"minConcurrency": each, "maxConcurrency": each}) for each in options.fixed}
+    rates = {f"{_ADAPTED}, {each}/s": Pace({"maxObjectsPerSecond": each}) for each in options.rates}
+    shares = {f"{_ADAPTED}, shares {each}": Pace(shares=each) for each in options.shares}
+    return {**fixed, _ADAPTED: Pace(), **rates, **shares}
 
 
 def _table(options: argparse.Namespace, load: float, turns: Mapping[str, Turns]) -> list[str]:
@@ -187,14 +200,13 @@ def _table(options: argparse.Namespace, load: float, turns: Mapping[str, Turns])
     return [
         f"Other programs wanted {load:g} cores; all that took no part used {noise:.1f}. "
         f"{options.objects:,} objects, {options.rounds} rounds, {options.delay:g} ms of distance"
-        f"{', fsync' if options.fsync else ''}"
-        f"{'' if options.shares is None else f', priority level with {options.shares} shares'}",
+        f"{', fsync' if options.fsync else ''}",
         "",
         _columns(
             "in flight", "objects/s, with proof", "of best fixed", "in flight", "apiserver", "etcd", "client"
         )
         + "   others: read p50, p99; write p50, p99 (of those without us)",
-        f"{'nobody':<16}{'':84}   {_latencies(alone, alone)}",
+        f"{'nobody':<20}{'':84}   {_latencies(alone, alone)}",
         *(_row(name, rates[name], best, each, options.objects, alone) for name, each in took_part.items()),
     ]
 
@@ -235,7 +247,7 @@ def _whole(work: Work) -> float:
 
 def _columns(first: str, *others: str) -> str:
     widths = (24, 18, 12, 10, 10, 10)
-    return first.ljust(16) + "".join(each.rjust(width) for each, width in zip(others, widths, strict=True))
+    return first.ljust(20) + "".join(each.rjust(width) for each, width in zip(others, widths, strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -253,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--delay", type=float, default=0, metavar="MS", help="of a round trip")
     parser.add_argument("--fsync", action="store_true", help="etcd waits for its disk, as in real clusters")
     parser.add_argument(
-        "--shares", type=int, metavar="N", help="of the API server's seats, in a priority level of their own"
+        "--shares", type=int, nargs="*", default=(), metavar="N", help="of a priority level of their own"
     )
     return execute(run, parser.parse_args(arguments))
 

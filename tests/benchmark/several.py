@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of("several", __doc__)
     parser.add_argument("--resources", type=int, default=5, metavar="N")
     parser.add_argument("--objects", type=int, default=100, metavar="N", help="of each")
-    parser.add_argument("--rounds", type=int, default=1, metavar="N")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N")
     return execute(run, parser.parse_args(arguments))
 
 
