@@ -40,6 +40,8 @@ class SeenCollection(Generic[_T]):
         self._reduce = read
         self._changed = changed
         self._known: dict[str, _T] = {}
+        self._told = 0
+        """The newest resourceVersion that the list or the watch has shown."""
         self.loaded = asyncio.Event()
         """Set once they have been listed."""
 
@@ -52,8 +54,9 @@ class SeenCollection(Generic[_T]):
         await follow(self._client, self._path, self._load, self._saw)
 
     def saw(self, found: Mapping[str, Any]) -> None:
-        """Know of an object before the watch does."""
-        self._take(found["metadata"]["name"], self._read(found))
+        """Know of an object before the watch does; what the watch has told of it since stands."""
+        if int(found["metadata"]["resourceVersion"]) > self._told:
+            self._take(found["metadata"]["name"], self._read(found))
 
     async def _load(self) -> str:
         try:
@@ -76,10 +79,12 @@ class SeenCollection(Generic[_T]):
             version = version or body["metadata"]["resourceVersion"]
         for name in self._known.keys() | found.keys():
             self._take(name, found.get(name))
+        self._told = int(version)
         self.loaded.set()
         return version
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
+        self._told = int(found["metadata"]["resourceVersion"])
         self._take(found["metadata"]["name"], self._read(found) if type_ != "DELETED" else None)
 
     def _take(self, name: str, now: _T | None) -> None:

@@ -112,7 +112,7 @@ class ComposedServer(Server):
 def revision(number: int = 1) -> dict[str, Any]:
     """A CompositionRevision for the composites."""
     return {
-        "metadata": {"name": f"main-{number}", "uid": f"r{number}", "resourceVersion": "1"},
+        "metadata": {"name": f"main-{number}", "uid": f"r{number}", "resourceVersion": str(1 + number)},
         "spec": {
             "compositionRef": {"name": "main"},
             "compositeTypeRef": {"apiVersion": API_VERSION, "kind": "Database"},

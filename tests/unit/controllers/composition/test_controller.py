@@ -58,6 +58,7 @@ class Server:
         self.composites: list[Json] | Exception = []
         self.undeletable: list[Exception] = []
         """What the next deletions meet."""
+        self._version = 1
         self.admit: Callable[[Json, bool], None] = lambda made, dry_run: None
         """Changes what is to be created, as an admission webhook does."""
 
@@ -82,7 +83,7 @@ class Server:
             return dict(self.objects.pop(path))
         below = [each for key, each in self.objects.items() if key.rpartition("/")[0] == path]
         if below or path in (REVISIONS, COMPOSITIONS, CRDS):
-            return {"metadata": {"resourceVersion": "1"}, "items": below}
+            return {"metadata": {"resourceVersion": str(self._version)}, "items": below}
         if path not in self.objects:
             raise ApiError(404, {"message": "not found"})
         return dict(self.objects[path])
@@ -97,9 +98,14 @@ class Server:
         made["metadata"]["uid"] = name
         self.admit(made, "dryRun=All" in path)
         if "dryRun=All" not in path:
-            made["metadata"]["resourceVersion"] = "1"
-            self.objects[name] = made
+            self.store(name, made)
         return Answer(201, orjson.dumps(made))
+
+    def store(self, path: str, made: Json) -> None:
+        """Have an object under a new resourceVersion."""
+        self._version += 1
+        made["metadata"]["resourceVersion"] = str(self._version)
+        self.objects[path] = made
 
     async def lines(self, path: str, **_: Any) -> AsyncIterator[bytes]:
         """Like `Client.lines`."""
@@ -146,7 +152,7 @@ def test_a_revision_that_no_watch_has_shown_is_found_by_its_name() -> None:
             made = copy.deepcopy(server.objects[f"{REVISIONS}/small-1"])
             made["metadata"]["name"] = f"small-{number}"
             made["spec"] |= {"revision": number, "resources": composition(engine)["spec"]["resources"]}
-            server.objects[f"{REVISIONS}/small-{number}"] = made
+            server.store(f"{REVISIONS}/small-{number}", made)
         controller.queue.add("small")
         await asyncio.sleep(10.0)
         assert server.revisions() == ["small-1", "small-2", "small-3", "small-4"]
