@@ -3,8 +3,9 @@
 from tests.cluster.harness import NAMESPACE, Operator, eventually
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/crdkeeper-operator"
-HASTY = {"lease-duration": "8", "renew-deadline": "6", "retry-period": "0.5"}
-"""Flags for failover soon, with which nobody loses the Lease only because the machine is busy."""
+HASTY = {"lease-duration": "20", "renew-deadline": "15", "retry-period": "0.5"}
+"""Flags for failover soon, with which nobody loses the Lease only because a busy machine lets it or the API
+server stand still for ten seconds."""
 PATIENT = {"lease-duration": "120", "renew-deadline": "100"}
 """Flags with which a replica keeps its Lease through an outage or a pause, however long that takes."""
 

@@ -20,14 +20,12 @@ from tests.cluster.harness import NAMESPACE, Admin, Operator, eventually
 from tests.cluster.harness.admin import POLICIES
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
-from tests.faults.replicas import until_leading
+from tests.faults.replicas import HASTY, until_leading
 
 KILLS: Final = int(os.environ.get("CRDKEEPER_CHANGE_KILLS", "4"))
 SECRETS: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 ROTATION_SECONDS: Final = 900.0
 """Until the old CA goes: 60 seconds, and 10 minutes, and looks between."""
-LEASE: Final = {"lease-duration": "10", "renew-deadline": "8", "retry-period": "0.5"}
-"""Another replica takes over soon, but nobody loses the Lease only because the machine is busy."""
 _MOST_SECONDS: Final = 0.6
 """The longest time that an operator lives after a change that it has to answer."""
 
@@ -41,7 +39,7 @@ def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def running(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
-    with judging(installed, pod, identity="one", flags=LEASE) as operator:
+    with judging(installed, pod, identity="one", flags=HASTY) as operator:
         yield operator
 
 
@@ -57,7 +55,7 @@ async def operator(running: Operator) -> Operator:
 @pytest.fixture
 async def standby(installed: Cluster, operator: Operator, pod: WebhookPod) -> AsyncIterator[Operator]:
     """Another replica, that leads once the first one does not."""
-    standby = Operator(installed, identity="two", flags={"webhook-url": pod.url, **LEASE})
+    standby = Operator(installed, identity="two", flags={"webhook-url": pod.url, **HASTY})
     try:
         standby.start()
         yield standby
