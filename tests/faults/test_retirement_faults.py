@@ -20,7 +20,7 @@ from tests.cluster.retirement.scene import (
     until_ready,
 )
 from tests.controlplane.cluster import Cluster
-from tests.faults.replicas import LEASE, until_ended, until_leading
+from tests.faults.replicas import LEASE, PATIENT, until_ended, until_leading
 
 StartOperator = Callable[..., Operator]
 
@@ -36,9 +36,9 @@ def proxy(installed: Cluster) -> Iterator[FaultProxy]:
 
 
 def flags(proxy: FaultProxy) -> dict[str, str]:
-    """Of an operator behind the proxy."""
+    """Of an operator behind the proxy, which keeps its Lease although this process may stand still."""
     kubeconfig = proxy.cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
-    return {"kubeconfig": str(proxy.kubeconfig(kubeconfig))}
+    return {"kubeconfig": str(proxy.kubeconfig(kubeconfig)), **PATIENT}
 
 
 async def test_requests_that_fail_before_and_after_they_are_served(
