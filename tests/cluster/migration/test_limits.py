@@ -14,12 +14,15 @@ from tests.cluster.harness import Admin, CustomKind, Operator, outdated
 TOTAL = 60
 
 
-async def bounded_to_the_end(admin: Admin, name: str, kind: CustomKind, rate: float) -> None:
-    """Waits for a migration's end, and checks that it never writes more objects per second.
+async def bounded_to_the_end(
+    admin: Admin, name: str, kind: CustomKind, limits: dict[str, float], *, rate: float
+) -> None:
+    """Requests a migration, waits for its end, and checks that it never writes more objects per second.
 
     One second's worth may come at once.
     """
     before_first_write = time.monotonic()
+    await admin.create_migration(name, kind, limits=limits)
 
     def finished_within_bounds(migration: StorageMigration) -> bool:
         nonlocal before_first_write
@@ -37,8 +40,7 @@ async def bounded_to_the_end(admin: Admin, name: str, kind: CustomKind, rate: fl
 
 async def test_objects_per_second(admin: Admin, operator: Operator, group: str) -> None:
     kind = await outdated(admin, CustomKind(group), TOTAL)
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 20})
-    await bounded_to_the_end(admin, group, kind, rate=20)
+    await bounded_to_the_end(admin, group, kind, {"maxObjectsPerSecond": 20}, rate=20)
 
 
 async def test_bytes_per_second(admin: Admin, operator: Operator, group: str) -> None:
@@ -49,8 +51,7 @@ async def test_bytes_per_second(admin: Admin, operator: Operator, group: str) ->
     kind = kind.storing("v2")
     await admin.apply_definition(kind)
     size = len((await admin.client.send("GET", kind.path("db-00000"))).content)
-    await admin.create_migration(group, kind, limits={"maxBytesPerSecond": 20 * size})
-    await bounded_to_the_end(admin, group, kind, rate=20)
+    await bounded_to_the_end(admin, group, kind, {"maxBytesPerSecond": 20 * size}, rate=20)
 
 
 async def test_concurrency(admin: Admin, operator: Operator, group: str) -> None:
