@@ -17,6 +17,8 @@ from tests.controlplane.cluster import Cluster
 from tests.faults.scene import assert_all_stored_at, assert_each_written_once, write_counts
 
 OBJECTS = 3 * PAGE
+SLOWLY = {"maxObjectsPerSecond": 50}
+"""A page takes ten seconds: a test that stands still for so long finds the run amid the next one."""
 
 
 @pytest.mark.timeout(600)
@@ -26,8 +28,8 @@ async def test_what_a_killed_operator_wrote_is_not_tried_again(
     kind = await outdated(admin, CustomKind(group), OBJECTS, make=put_objects)
     before = write_counts(admin, kind)
     operator = start_operator(installed)
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 200})
-    await admin.wait_for_migration(group, amid_a_page, "amid its second page", seconds=300)
+    await admin.create_migration(group, kind, limits=SLOWLY)
+    await admin.wait_for_migration(group, amid_a_page, "amid a page", seconds=300)
     operator.kill()
     await admin.patch_migration(group, limits={"maxObjectsPerSecond": 2000})
 
