@@ -20,7 +20,7 @@ from tests.faults.scene import assert_all_stored_at, assert_each_written_once, w
 OBJECTS = 6 * PAGE + 100
 """The operator lists two pages ahead while it processes a third, so the last one comes much later.
 
-At 100 objects a second: the first page is behind it after 5 s, and the last one is listed after 20 s.
+At 50 objects a second: the first page is behind it after 10 s, and the last one is listed after 40 s.
 """
 
 
@@ -33,7 +33,7 @@ async def test_no_object_is_passed_over(
     kind = await outdated(admin, CustomKind(group), OBJECTS, make=put_objects)
     before = write_counts(admin, kind)
     operator = start_operator(breakable, flags=PATIENT)
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 100})
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 50})
     await admin.wait_for_migration(group, behind_first_page, "behind its first page")
 
     operator.pause()
