@@ -1,14 +1,16 @@
 """Others write, create and delete all the time: no write of theirs is lost, and none of ours is visible."""
 
+import asyncio
 import os
 import random
 
-from tests.cluster.harness import Admin, Operator
+from tests.cluster.harness import Admin, Operator, eventually
 from tests.faults.scene import assert_all_stored_at
 from tests.faults.writers import Writers, counting
 
 WRITTEN = 100
 STILL = 50
+REQUESTS = "crdkeeper_migration_requests_total"
 
 
 async def test_no_acknowledged_write_is_lost(admin: Admin, operator: Operator, group: str) -> None:
@@ -24,7 +26,14 @@ async def test_no_acknowledged_write_is_lost(admin: Admin, operator: Operator, g
     kind = kind.storing("v2")
     await admin.apply_definition(kind)
 
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 60}, verify="Full")
+    async def met_another() -> bool:
+        conflicts = await asyncio.to_thread(operator.metric, REQUESTS, resource=kind.name, code="409")
+        return conflicts > 0
+
+    # Slow until then: else a run would be over while the writers, all in this process, stand still.
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 5}, verify="Full")
+    await eventually(met_another, otherwise=lambda: "no write met another one")
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": 60})
     migration = await admin.wait_for_condition(group, "Succeeded", "True")
     # The check of `admin` has read etcd at the trim; they continue to write after it.
     await writers.stop()
@@ -34,5 +43,3 @@ async def test_no_acknowledged_write_is_lost(admin: Admin, operator: Operator, g
     progress = migration.status.progress
     assert progress.rewritten >= STILL
     assert progress.quarantined == migration.status.quarantine.rounds == 0
-    requests = "crdkeeper_migration_requests_total"
-    assert operator.metric(requests, resource=kind.name, code="409") > 0, "no write met another one"
