@@ -31,9 +31,10 @@ from tests.cluster.harness.accounts import Account, documented_rights, limited, 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
 OBJECTS = 380 + 30 * KILLS
 """More than are released until the last kill, 20 each second, by a command that a busy machine kills late."""
-MANY = int(os.environ.get("CRDKEEPER_HELD_OBJECTS", "250"))
 HELD = 500
 """More than are released, 20 each second, until a busy machine has noticed that and withdrawn a right."""
+MANY = int(os.environ.get("CRDKEEPER_HELD_OBJECTS", "500"))
+"""Likewise until it has noticed that, and written the last of them."""
 EVENTS = Right("create", "events.k8s.io", "events")
 
 Shells = Callable[[Path], CommandLine]
