@@ -18,6 +18,8 @@ _LONGEST_ALERT = 64
 _AT_WORK_SECONDS = 1.0
 """A connection that ends so soon after its last bytes may end in the middle of an answer or of a request."""
 _PROBE_SECONDS = 0.05
+_CURRENT_SECONDS = 3.0
+"""An older look says nothing: a replica that is told to stop accepts connections for five more seconds."""
 
 
 @dataclass
@@ -27,6 +29,8 @@ class Backend:
     port: int
     probe_port: int
     ready: bool = False
+    seen: float = 0.0
+    """When the last look that was answered began."""
     refused: int = 0
     """Failed connections to it."""
     cut: int = 0
@@ -67,15 +71,28 @@ class Balancer:
 
     async def _probe(self, backend: Backend) -> None:
         while True:
+            began = asyncio.get_running_loop().time()
             ready = await _is_ready(backend.probe_port)
-            if ready is not None and ready != backend.ready:
-                await asyncio.sleep(self.lag)
-                backend.ready = ready
+            if ready is not None:
+                if ready != backend.ready:
+                    await asyncio.sleep(self.lag)
+                    backend.ready = ready
+                backend.seen = began
+            await asyncio.sleep(_PROBE_SECONDS)
+
+    async def _ready(self) -> list[Backend]:
+        """Those that are ready now: what this process knew before it stood still does not count."""
+        while True:
+            oldest = asyncio.get_running_loop().time() - self.lag - _CURRENT_SECONDS
+            ready = [each for each in self.backends if each.ready]
+            current = [each for each in ready if each.seen >= oldest]
+            if current or not ready:
+                return current
             await asyncio.sleep(_PROBE_SECONDS)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        ready = [each for each in self.backends if each.ready]
+        ready = await self._ready()
         if not ready:
             self.nowhere += 1
             writer.transport.abort()

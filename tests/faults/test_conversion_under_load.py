@@ -49,9 +49,10 @@ class Scene:
         self.plane, self.group, self.background = plane, group, background
         self.name = f"crontabs.{group}"
         rules = {"rules": str(write_rules(directory, group)), "processes": str(processes)}
-        # One ends when a Service has noticed, the other when all clients have left.
+        # One ends when a Service has noticed, and the machine may have stood still meanwhile; the other when
+        # all clients have left.
         self.replicas = [
-            Replica(name, directory, rules, drain_seconds=seconds) for name, seconds in (("a", 5), ("b", 95))
+            Replica(name, directory, rules, drain_seconds=seconds) for name, seconds in (("a", 30), ("b", 95))
         ]
         self._ports = Ports()
         self.balancer = Balancer(self._ports.take(), [each.backend for each in self.replicas])
