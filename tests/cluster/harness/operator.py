@@ -17,13 +17,16 @@ _NUMBERS: Final[Iterator[int]] = count()
 _GRACE = 60.0
 _PROBE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
+_LASTING: Final[Mapping[str, str]] = {"lease-duration": "30", "renew-deadline": "25"}
+"""A busy machine may let an operator or its API server stand still for ten seconds, after which one with the
+default flags gives its Lease up and ends. No kubelet is there to start it again."""
 
 
 class Operator:
     """One replica, with its log in a file. It uses the API server of index `server`.
 
     With the identity of a killed replica it takes over the Lease at once; with another one only when the
-    Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`; `user` is as in Process.
+    Lease has expired, 30 seconds later. `flags` are further ones of `crdkeeper run`; `user` is as in Process.
     If it is not to be `preloaded`, it has only what it imports itself.
     """
 
@@ -47,6 +50,7 @@ class Operator:
             "kubeconfig": str(kubeconfig),
             "identity": identity,
             "listen": f"127.0.0.1:{self._port}",
+            **(_LASTING if command[0] == "run" else {}),
             **(flags or {}),
         }
         self._process = crdkeeper(
