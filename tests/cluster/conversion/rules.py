@@ -181,7 +181,10 @@ class ConversionWebhook:
             specs=self.specs,
         )
         documents = [definition, rules_of(self._group, rules)]
-        (self.rules / "all.yaml").write_text(yaml.safe_dump_all(json.loads(json.dumps(documents))))
+        # At once: the webhook may look at any moment, and half of the rules are others.
+        written = self.directory / "rules.new"
+        written.write_text(yaml.safe_dump_all(json.loads(json.dumps(documents))))
+        written.replace(self.rules / "all.yaml")
 
     def renew(self) -> None:
         """A new certificate of a new CA; clients trust the old CA and the new one."""
