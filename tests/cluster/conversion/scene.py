@@ -38,10 +38,10 @@ class Scene:
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         self.plane.kubectl("apply", *flags, "-f", "-", input=body)
 
-    def served(self) -> bool:
-        """Whether clients can discover the CRD and read its objects: later than it is established."""
+    def served(self, version: str = "v1") -> bool:
+        """Whether clients can discover a version of the CRD and read it: later than it is established."""
         try:
-            self.plane.kubectl("get", f"crontabs.v1.{self.group}")
+            self.plane.kubectl("get", f"crontabs.{version}.{self.group}")
         except KubectlError:
             return False
         return True

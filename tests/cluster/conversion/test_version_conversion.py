@@ -64,6 +64,7 @@ def test_bad_rules_never_replace_those_that_serve(scene: Scene) -> None:
 
 def test_objects_that_do_not_survive_the_rules_are_named(scene: Scene) -> None:
     scene.apply_definition("v1beta1")
+    until(lambda: scene.served("v1beta1"))
     # The API server may still store at the old version for a moment.
     until(lambda: _stored(scene, "v1beta1", "bad", {"port": "http"}))
     refusing = deepcopy(RULES)
