@@ -18,7 +18,6 @@ from tests.cluster.harness.admission import deny_updates
 
 SECONDS = 120.0
 NAMESPACE = "default"
-ACCOUNT = "script"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 AT_ONCE: MigrationOptions = {
     "settle_seconds": 0,  # with one API server and no other writer there is nothing to settle
@@ -29,19 +28,22 @@ AT_ONCE: MigrationOptions = {
 
 
 @pytest.fixture
-async def api(admin: Admin) -> AsyncIterator[HTTPClient]:
+async def api(admin: Admin, group: str) -> AsyncIterator[HTTPClient]:
     """A client of a ServiceAccount with the ClusterRoles that the manifests offer to users."""
-    await admin.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": ACCOUNT}})
+    # Not of the name of another test's: the API server may know that one a little longer than it exists, and
+    # then refuses the token of its successor.
+    account = f"script-{group}"
+    await admin.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": account}})
     for role in ("crdkeeper-view", "crdkeeper-edit"):
         await admin.create(
             BINDINGS,
             {
-                "metadata": {"name": f"{ACCOUNT}-{role}"},
+                "metadata": {"name": f"{account}-{role}"},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-                "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": ACCOUNT}],
+                "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}],
             },
         )
-    kubeconfig = admin.cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+    kubeconfig = admin.cluster.service_account_kubeconfig(NAMESPACE, account)
     rights = [Right(verb, GROUP, StorageMigration.endpoint) for verb in ("list", "watch", "create")]
     async with Client(Connection(kubeconfig)) as script:
 
