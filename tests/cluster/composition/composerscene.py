@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
-from tests.cluster.harness import Operator, eventually
+from tests.cluster.composition.authoring import ACCOUNT
+from tests.cluster.harness import NAMESPACE, Operator, eventually
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 
@@ -17,6 +18,7 @@ NAME: Final = "databases.platform.example.com"
 OBJECTS: Final = "/apis/platform.example.com/v1/namespaces/default/databases"
 ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 LABEL: Final = "rbac.crdkeeper.dev/aggregate-to-composer"
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 async def get(client: Client, path: str) -> Json:
@@ -125,6 +127,25 @@ async def grant(client: Client, name: str, verbs: list[str], resource: str = "da
         return any(set(each["verbs"]) >= set(verbs) and resource in each["resources"] for each in rules)
 
     await eventually(aggregated)
+
+
+async def may_not(client: Client, *verbs: str) -> None:
+    """Returns once the API server knows that the composer has none of these rights on composites."""
+    group, resource = NAME.partition(".")[2], NAME.partition(".")[0]
+
+    async def denied() -> bool:
+        for verb in verbs:
+            of = {"verb": verb, "group": group, "resource": resource}
+            review = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SubjectAccessReview",
+                "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
+            }
+            if (await client.request("POST", _REVIEWS, review))["status"]["allowed"]:
+                return False
+        return True
+
+    await eventually(denied)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import ACCOUNT, Author, author_of
-from tests.cluster.composition.composerscene import ROLES, clean_up, grant, operator_beside
+from tests.cluster.composition.composerscene import ROLES, clean_up, grant, may_not, operator_beside
 from tests.cluster.composition.composing import Composing, all_of, rights_on
 from tests.cluster.harness import NAMESPACE, Operator, install
 from tests.cluster.harness.faultproxy import FaultProxy
@@ -57,9 +57,12 @@ async def client(composer: Operator, plane: Cluster) -> AsyncIterator[Client]:
 @pytest.fixture
 async def rights(client: Client) -> AsyncIterator[None]:
     """The composer may count, watch and delete composites."""
-    await grant(client, "composer-test", ["list", "watch", "delete"])
+    verbs = "list", "watch", "delete"
+    await grant(client, "composer-test", [*verbs])
     yield
     await client.request("DELETE", f"{ROLES}/composer-test")
+    # Else the next test could have the rights, too: a watch that has begun outlives them.
+    await may_not(client, *verbs)
 
 
 @pytest.fixture(scope="module")

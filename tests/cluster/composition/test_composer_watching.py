@@ -3,7 +3,6 @@
 from typing import Any
 
 from crdkeeper.cluster.transport.client import Client
-from tests.cluster.composition.authoring import ACCOUNT
 from tests.cluster.composition.composerscene import (
     CRDS,
     NAME,
@@ -18,40 +17,21 @@ from tests.cluster.composition.composerscene import (
     gone,
     grant,
     has,
+    may_not,
     ready,
     until,
 )
-from tests.cluster.harness import NAMESPACE, Operator, eventually
+from tests.cluster.harness import Operator, eventually
 from tests.kstatus import status_of
 from tests.unit.core.composition.documents import document
 
 Json = Any
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 async def versions(client: Client) -> tuple[str, str]:
     """The resourceVersions of the definition and of its CRD."""
     found, crd = await get(client, f"{PATH}/{NAME}"), await get(client, f"{CRDS}/{NAME}")
     return found["metadata"]["resourceVersion"], crd["metadata"]["resourceVersion"]
-
-
-async def may_not(client: Client, *verbs: str) -> None:
-    """Returns once the API server knows that the composer has none of these rights on composites."""
-    group, resource = NAME.partition(".")[2], NAME.partition(".")[0]
-
-    async def denied() -> bool:
-        for verb in verbs:
-            of = {"verb": verb, "group": group, "resource": resource}
-            review = {
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SubjectAccessReview",
-                "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
-            }
-            if (await client.request("POST", REVIEWS, review))["status"]["allowed"]:
-                return False
-        return True
-
-    await eventually(denied)
 
 
 async def test_composites_are_counted_as_they_come_and_go(client: Client, rights: None) -> None:
