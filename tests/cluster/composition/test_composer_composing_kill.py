@@ -86,11 +86,14 @@ class Stop:
 
     async def go_on(self) -> None:
         """Start it again, once what the dead one has sent is carried out."""
+        # What is held is not among those that have been answered.
+        held = sum(each.met for each in (self._fault, *self._later) if each.held is not None)
+        goal = self._answered(".") + held
         self._proxy.faults.clear()
         self._held.set()
 
         async def carried_out() -> bool:
-            return self._answered(".") >= self._fault.met + sum(each.met for each in self._later)
+            return self._answered(".") >= goal
 
         await eventually(carried_out)
         self._composer.start()
