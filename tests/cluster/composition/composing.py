@@ -126,6 +126,16 @@ class Composing:
         """The composite once all of its objects are ready."""
         return await self.says(name, "Ready", "True", "Available")
 
+    async def runs_by(self, name: str, number: int, which: str = "main") -> Json:
+        """The composite once it is ready by a revision.
+
+        Also a composite that is created later may be ready by the revision before: what makes revisions and
+        what looks after composites hear of them by different watches.
+        """
+        revision = f"{self.designer.name(which)}-{number}"
+        await self.until(name, lambda found: used(found) == revision)
+        return await self.ready(name)
+
     async def until(self, name: str, holds: Callable[[Json], bool], seconds: float = TIMEOUT_SECONDS) -> Json:
         """The composite once this is true of it."""
         last: list[Json] = []

@@ -30,38 +30,31 @@ async def label(composing: Composing, number: int, channel: str) -> None:
     await composing.patch(path, {"metadata": {"labels": {"channel": channel}}})
 
 
-async def runs_by(composing: Composing, composite: str, number: int) -> None:
-    """Wait until a composite runs by a revision and is ready."""
-    name = f"{composing.designer.name('main')}-{number}"
-    await composing.until(composite, lambda found: used(found) == name)
-    await composing.ready(composite)
-
-
 async def test_a_canary_is_promoted_to_all_and_the_next_one_is_taken_back(composing: Composing) -> None:
     await release(composing, 1, "stable", version="1")
     await composing.create("all", crdkeeper=channels("stable"))
     await composing.create("few", crdkeeper=channels("stable", "canary"))
     for each in ("all", "few"):
-        await runs_by(composing, each, 1)
+        await composing.runs_by(each, 1)
     kept = await composing.author.get(f"{CONFIG_MAPS}/few-data")
 
     await release(composing, 2, "canary", version="2")
-    await runs_by(composing, "few", 2)
+    await composing.runs_by("few", 2)
     await composing.has("few-settings", version="2")
-    await runs_by(composing, "all", 1)
+    await composing.runs_by("all", 1)
     await composing.has("all-settings", version="1")
 
     await label(composing, 2, "stable")
-    await runs_by(composing, "all", 2)
+    await composing.runs_by("all", 2)
     await composing.has("all-settings", version="2")
 
     await release(composing, 3, "canary", version="3")
-    await runs_by(composing, "few", 3)
+    await composing.runs_by("few", 3)
     await composing.has("few-settings", version="3")
     await label(composing, 3, "broken")
-    await runs_by(composing, "few", 2)
+    await composing.runs_by("few", 2)
     await composing.has("few-settings", version="2")
-    await runs_by(composing, "all", 2)
+    await composing.runs_by("all", 2)
     # What is the same in all of them was never touched; a label makes no revision.
     assert await composing.author.get(f"{CONFIG_MAPS}/few-data") == kept
     assert [each["spec"]["revision"] for each in await composing.designer.revisions("main")] == [1, 2, 3]
@@ -73,17 +66,17 @@ async def test_the_definition_chooses_for_those_that_do_not(composing: Composing
     await release(composing, 1, "canary", version="1")
     await composing.create("follows")
     await composing.create("chooses", crdkeeper=channels("canary"))
-    await runs_by(composing, "chooses", 1)
+    await composing.runs_by("chooses", 1)
     said = f"No CompositionRevision of {composing.designer.name('main')} has the labels of the selector."
     await composing.says("follows", "Synced", "False", "NoRevision", said)
     # Labels alone are a new revision, and no reason to write what it makes.
     await release(composing, 2, "stable", version="1")
-    await runs_by(composing, "follows", 2)
-    await runs_by(composing, "chooses", 1)
+    await composing.runs_by("follows", 2)
+    await composing.runs_by("chooses", 1)
     before = await composing.author.get(f"{CONFIG_MAPS}/follows-settings")
     # Whoever changes the definition moves all that follow it.
     await composing.define(defaultCompositionRevisionSelector={"matchLabels": {"channel": "canary"}})
-    await runs_by(composing, "follows", 1)
+    await composing.runs_by("follows", 1)
     assert await composing.author.get(f"{CONFIG_MAPS}/follows-settings") == before
 
 
@@ -92,7 +85,7 @@ async def test_a_composite_is_not_ready_by_a_revision_before_its_objects_are_as_
 ) -> None:
     await release(composing, 1, "stable", version="1")
     await composing.create("any")
-    await runs_by(composing, "any", 1)
+    await composing.runs_by("any", 1)
     since = (await composing.author.get(composing.path("any")))["metadata"]["resourceVersion"]
     more = config_map("more", of="${settings.metadata.name}")
     await composing.compose(config_map("settings", version="2"), config_map("data"), more, number=2)

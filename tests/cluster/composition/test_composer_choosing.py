@@ -15,7 +15,7 @@ async def test_nothing_goes_when_the_newest_revision_is_deleted_by_hand(composin
     await composing.compose(config_map("settings", version="1"))
     await composing.compose(config_map("settings", version="2"), config_map("data"), number=2)
     await composing.create("orders")
-    await composing.ready("orders")
+    await composing.runs_by("orders", 2)
     before = await composing.author.get(f"{CONFIG_MAPS}/orders-data")
     name = composing.designer.name("main")
     await composing.author.delete(f"{REVISIONS}/{name}-2")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map, entries, pinned, used
+from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map, entries, pinned
 from tests.cluster.composition.designing import COMPOSITIONS
 
 Json = Any
@@ -17,9 +17,7 @@ def by_name(composing: Composing, which: str) -> Json:
 
 async def runs_by(composing: Composing, composite: str, which: str, number: int = 1) -> Json:
     """The composite once it is ready by a revision."""
-    name = f"{composing.designer.name(which)}-{number}"
-    await composing.until(composite, lambda found: used(found) == name)
-    return await composing.ready(composite)
+    return await composing.runs_by(composite, number, which)
 
 
 @pytest.mark.composes("configmaps", defined=False)

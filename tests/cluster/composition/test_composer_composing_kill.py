@@ -148,6 +148,9 @@ async def test_a_revision_is_named_once(
 ) -> None:
     first, second = (f"{composing.designer.name('main')}-{number}" for number in (1, 2))
     await composing.compose(config_map("a", version="2"), number=2)
+    # Else the composites of the composer may not have heard of it yet, and it would name the first one.
+    await composing.create("early")
+    await composing.runs_by("early", 2)
     stop = Stop(proxied, proxy, "/things/orders[?]", sent=sent, body="compositionRevisionRef")
     manual = {"compositionUpdatePolicy": "Manual"}
     await composing.create("orders", crdkeeper=manual)
@@ -173,7 +176,7 @@ async def test_what_was_deleted_to_be_created_again_is_created(
     again = replaced("a", engine="${composite.spec.engine}")
     await composing.compose(again, config_map("b", of="${a.metadata.name}"), number=2)
     await composing.create("orders")
-    await composing.ready("orders")
+    await composing.runs_by("orders", 2)
     before = [(await author.get(each))["metadata"]["uid"] for each in paths]
     stop = Stop(proxied, proxy, "/configmaps/orders-a([?]|$)", sent=sent, method="DELETE")
     await composing.create("orders", engine="Postgres")
