@@ -90,6 +90,13 @@ class Users:
         """Those that may still be there."""
         self.done: Counter[str] = Counter()
 
+    async def begin(self) -> None:
+        """Return once there is something that has to stay: chance alone may never ask for it."""
+        await self.compose(kept=True)
+        await self.zone("north")
+        await self._write(NAMES[-1])
+        await self.works(NAMES[-1])
+
     async def act(self) -> None:
         """Change something."""
         name = self._dice.choice(NAMES)
@@ -108,7 +115,7 @@ class Users:
         else:
             await self._write(name)
 
-    async def compose(self) -> None:
+    async def compose(self, *, kept: bool = False) -> None:
         """Write another variant of the Composition, or one that there was before."""
         dice = self._dice
         variant = resources(
@@ -116,7 +123,7 @@ class Users:
             dice.choice(("small", "large")),
             items=dice.random() < 0.8,
             extra=dice.random() < 0.5,
-            kept=dice.random() < 0.7,
+            kept=kept or dice.random() < 0.7,
         )
         self._composition = await self._composing.designer.put("main", *variant)
         self.done["composed"] += 1
@@ -267,8 +274,7 @@ async def test_kills_at_random_instants(composing: Composing, composer: Operator
     dice, log = random.Random(seed), composer.log_size()
     async with witness_of(composing.author, BEFORE) as witness, pins_of(composing) as pins:
         users = Users(composing, dice)
-        await users.compose()
-        await users.zone("north")
+        await users.begin()
         for _ in range(KILLS):
             # Sometimes it is still starting.
             if dice.random() < 0.7:
