@@ -20,6 +20,15 @@ async def notes(author: Author, thing: Definition) -> list[str]:
     return [each["note"] for each in sorted(about, key=lambda each: each["eventTime"])]
 
 
+async def counted(author: Author, thing: Definition, number: int) -> None:
+    """Returns once the status says that there are so many composites."""
+
+    async def look() -> bool:
+        return bool((await author.get(thing.path))["status"]["composites"] == number)
+
+    await eventually(look, otherwise=lambda: f"{number} are not counted")
+
+
 async def reported(author: Author, thing: Definition, number: int, said: list[str]) -> None:
     """Returns once status and Events tell of these losses; the status of the CRD before may be Ready, too."""
 
@@ -51,10 +60,7 @@ async def test_a_crd_deleted_with_its_composites(author: Author, composer: Opera
     await author.make_composites(thing, ["a", "b"])
     await author.make_composites(thing, ["held"], finalizers=[HOLD])
 
-    async def counted(number: int) -> bool:
-        return bool((await author.get(thing.path))["status"]["composites"] == number)
-
-    await eventually(lambda: counted(3))
+    await counted(author, thing, 3)
     before = await author.get(thing.crd)
 
     await author.delete(thing.crd)
@@ -78,15 +84,15 @@ async def test_a_crd_deleted_with_its_composites(author: Author, composer: Opera
     finally:
         composer.start()
     await made_again(author, thing, before)
-    await eventually(lambda: counted(0))
+    await counted(author, thing, 0)
     lost = [f"3 composites were deleted with the CRD, {WITHOUT_US} them the objects that they {HAD}"]
     await reported(author, thing, 3, lost)
 
     # Those of the new one are counted again, and what is deleted one by one is no loss.
     await author.make_composites(thing, ["a", "b"])
-    await eventually(lambda: counted(2))
+    await counted(author, thing, 2)
     await author.delete(f"{thing.objects}/b")
-    await eventually(lambda: counted(1))
+    await counted(author, thing, 1)
     before = await author.get(thing.crd)
     await author.delete(thing.crd)
     await made_again(author, thing, before)
@@ -105,17 +111,14 @@ async def test_a_crd_edited_with_its_composites(author: Author, group: str) -> N
     async def put_back() -> bool:
         return bool((await author.get(thing.crd))["spec"] == before["spec"])
 
-    async def counted() -> bool:
-        return bool((await author.get(thing.path))["status"]["composites"] == 2)
-
-    await eventually(counted)
+    await counted(author, thing, 2)
     # A field that is gone would be lost with the next write of a composite.
     await edit(
         author, thing, before, {key: each for key, each in spec["properties"].items() if key != "note"}
     )
     await eventually(put_back)
     assert (await author.ready(thing))["status"]["lostComposites"] == 0
-    await eventually(counted)
+    await counted(author, thing, 2)
 
     # What somebody has allowed is used by now, perhaps: to forbid it again is a breaking change.
     engine = {"type": "string"}
@@ -156,6 +159,7 @@ async def test_objects_go_with_the_crd_unless_the_composites_are_paused(author: 
         paused = {"metadata": {"annotations": {"crdkeeper.dev/paused": "true"}}}
         await composing.patch(composing.path("saved"), paused)
         await composing.says("saved", "Synced", "False", "ReconcilePaused")
+        await counted(author, composing.definition, 2)
         await author.delete(composing.definition.crd)
         await composing.gone("lost-settings")
         await author.gone(composing.path("lost"))
