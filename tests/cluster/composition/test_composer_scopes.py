@@ -115,8 +115,12 @@ async def test_objects_in_several_namespaces_are_adopted_and_move(composing: Com
     await composing.compose(inside(item, "${where}"))
     await composing.create(name, names=spaces)
     await composing.says(name, "Synced", "False", "NotOurs", f"ConfigMap {spaces[0]}/settings exists already")
+
+    async def composed() -> bool:
+        return await author.get(paths[2]) is not None
+
     # The others of the resource are not held up by those that are not the composite's.
-    assert await author.get(paths[2]) is not None
+    await eventually(composed)
     assert [await author.get(each) for each in paths[:2]] == before
     await composing.create(name, metadata={"annotations": {"crdkeeper.dev/adopt": "item"}}, names=spaces)
     found = await composing.ready(name)
