@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.cli.commandline import CommandLine
-from tests.cluster.composition.authoring import CRDS, ROLES, Definition
+from tests.cluster.composition.authoring import ROLES, Definition
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map
 from tests.cluster.composition.designing import Designer
 from tests.cluster.harness import eventually
@@ -33,17 +34,28 @@ async def traced(shell: CommandLine, *args: str, code: int) -> Json:
     return json.loads(done.stdout)["composite"]
 
 
+async def of_its_kind(composing: Composing) -> list[str]:
+    """The resources of its kind that the API server lists to its clients, some time after it serves them."""
+    found = await list_resources(composing.author.client)
+    return [str(each) for each in found if each.kind == composing.definition.kind]
+
+
+async def until_listed(composing: Composing) -> None:
+    """Wait until its resource is."""
+
+    async def look() -> bool:
+        return composing.definition.name in await of_its_kind(composing)
+
+    await eventually(look, otherwise=lambda: f"{composing.definition.name} is not listed")
+
+
 async def alone_of_its_kind(composing: Composing) -> None:
-    """Wait until no other CRD, such as of an earlier test, has its kind: then the kind names one resource."""
+    """Wait until there is no other, such as of an earlier test: then the kind names one resource."""
 
     async def alone() -> bool:
-        found = (await composing.author.get(CRDS))["items"]
-        kind = composing.definition.kind
-        return [each["metadata"]["name"] for each in found if each["spec"]["names"]["kind"] == kind] == [
-            composing.definition.name
-        ]
+        return await of_its_kind(composing) == [composing.definition.name]
 
-    await eventually(alone, otherwise=lambda: "CRDs of other tests stay")
+    await eventually(alone, otherwise=lambda: "resources of other tests stay")
 
 
 def states(found: Json) -> Json:
@@ -241,6 +253,7 @@ async def test_forged_chains_and_circles_of_composites_end(
                 ],
             },
         )
+    await until_listed(composing)
     done = await shell.run("compose", "trace", composing.definition.name, "c0")
     assert done.exit_code == 2, done.stderr
     assert_harmless(done.stdout)
@@ -260,6 +273,7 @@ async def test_what_is_no_composite_is_refused(shell: CommandLine, composing: Co
     assert done.exit_code == 2
     assert "no resource nosuchthings" in done.stderr
     await composing.create("alone")
+    await until_listed(composing)
     found = await traced(shell, composing.definition.name, "alone", code=1)
     assert (found["resources"], found["conditions"]) == ([], [])
 
