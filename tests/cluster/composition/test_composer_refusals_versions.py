@@ -24,6 +24,7 @@ OURS = "/apis/crdkeeper.dev/v1alpha1"
 CONVERSIONS = f"{OURS}/versionconversions"
 MIGRATIONS = f"{OURS}/storagemigrations"
 QUICK = {"settleSeconds": 0, "apiServerLeases": "Ignore"}
+SLOW = {"settleSeconds": 3600}
 
 pytestmark = pytest.mark.usefixtures("keeper")
 
@@ -135,8 +136,10 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
     (migration,) = [
         each for each in (await author.get(MIGRATIONS))["items"] if each["spec"]["resource"]["group"] == group
     ]
+    path = f"{MIGRATIONS}/{migration['metadata']['name']}"
+    # It settles for longer than this test has time for.
+    await author.client.request("PATCH", path, {"spec": SLOW}, content_type=MERGE_PATCH)
     async with opted_in(author, thing, "reader", "rewriter"):
-        # It settles for longer than this test has time for.
         await observer.sees(
             thing,
             "StorageCurrent",
@@ -147,7 +150,6 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
             judged="Current",
         )
         # One that somebody refuses to write, and that nobody tries again.
-        path = f"{MIGRATIONS}/{migration['metadata']['name']}"
         async with refusing_updates(author, thing):
             once = {"spec": {**QUICK, "retry": {"limit": 0}}}
             await author.client.request("PATCH", path, once, content_type=MERGE_PATCH)

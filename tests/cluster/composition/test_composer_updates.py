@@ -114,14 +114,16 @@ async def test_the_life_of_an_api(client: Client, plane: Cluster, opted_in: None
     await has(client, "Accepted", "True", "Accepted")
     await has(client, "StorageCurrent", "False", "Migrating")
     (name,) = await migrations(client)
-    migration = await get(client, f"{OURS}/storagemigrations/{name}")
+    path = f"{OURS}/storagemigrations/{name}"
+    migration = await get(client, path)
+    # It does not end before it is to be seen that it has not.
+    await client.request("PATCH", path, {"spec": {"settleSeconds": 3600}}, content_type=MERGE_PATCH)
     definition = await get(client, f"{PATH}/{NAME}")
     assert migration["metadata"]["ownerReferences"][0]["uid"] == definition["metadata"]["uid"]
     await apply(client, document(version("v2", NEW)))
     assert "status.storedVersions still has v1" in await accepted(client, "VersionStored")
     await apply(client, both())
     quick = {"spec": {"settleSeconds": 0, "apiServerLeases": "Ignore"}}
-    path = f"{OURS}/storagemigrations/{name}"
     await client.request("PATCH", path, quick, content_type=MERGE_PATCH)
     await has(client, "StorageCurrent", "True", "Current")
     assert dict(plane.etcd.stored_versions(GROUP, "databases")) == {f"{GROUP}/v2": 4}
