@@ -45,6 +45,18 @@ def crd_of_other(group: str, name: str, **names: object) -> Json:
     }
 
 
+async def put_other(author: Author, group: str, **names: object) -> Json:
+    """Apply somebody's CRD; returns once it has its names."""
+    path = f"{CRDS}/others.{group}"
+    other = await author.put(path, crd_of_other(group, "other", **names))
+
+    async def accepted() -> bool:
+        return condition(await author.get(path), "Established")[0] == "True"
+
+    await eventually(accepted)
+    return other
+
+
 async def works(observer: Observer, thing: Definition) -> None:
     """Waits until the definition is as it should be."""
     await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current")
@@ -172,13 +184,7 @@ async def test_a_name_that_another_crd_has(
     holder: str,
 ) -> None:
     thing = Definition(group, "thing")
-    other = await author.put(f"{CRDS}/others.{group}", crd_of_other(group, "other", **names))
-
-    async def accepted() -> bool:
-        found = await author.get(f"{CRDS}/others.{group}")
-        return condition(found, "Established")[0] == "True"
-
-    await eventually(accepted)
+    other = await put_other(author, group, **names)
     ours = {"kind": thing.kind, "plural": thing.plural, "shortNames": ["th"]}
     await author.apply(thing, names=ours)
     await observer.sees(
@@ -246,7 +252,7 @@ async def test_a_name_that_another_crd_has_got_since(author: Author, observer: O
     thing = Definition(group, "thing")
     await author.apply(thing)
     await works(observer, thing)
-    other = await author.put(f"{CRDS}/others.{group}", crd_of_other(group, "other", shortNames=["th"]))
+    other = await put_other(author, group, shortNames=["th"])
     await author.apply(thing, names={"kind": thing.kind, "plural": thing.plural, "shortNames": ["th"]})
     await observer.sees(
         thing,
