@@ -19,6 +19,7 @@ Json = Any
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFINITIONS = "/apis/crdkeeper.dev/v1alpha1/compositeresourcedefinitions"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 ACCOUNT = "crdkeeper-composer"
 FINALIZER = "crdkeeper.dev/composites"
 OWNER = "crdkeeper.dev/definition-uid"
@@ -266,6 +267,25 @@ async def _clean_up(author: Author, group: str) -> None:
                 await author.delete(path)
 
 
+async def until_denied(author: Author, group: str, resource: str, *verbs: str) -> None:
+    """Returns once the API server lets the composer do none of this: roles are aggregated some time later."""
+    plural, _, subresource = resource.partition("/")
+
+    async def denied() -> bool:
+        for verb in verbs:
+            of = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+            review = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SubjectAccessReview",
+                "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
+            }
+            if (await author.client.request("POST", REVIEWS, review))["status"]["allowed"]:
+                return False
+        return True
+
+    await eventually(denied, otherwise=lambda: f"the composer may still do one of {verbs} with {resource}")
+
+
 @asynccontextmanager
 async def without(author: Author, verb: str, resource: str) -> AsyncIterator[None]:
     """The composer's own role lacks a verb on a resource, until the end of the block."""
@@ -276,20 +296,9 @@ async def without(author: Author, verb: str, resource: str) -> AsyncIterator[Non
         {**each, "verbs": [other for other in each["verbs"] if other != verb]} if each in concerned else each
         for each in rules
     ]
-    of = {"verb": verb, "group": concerned[0]["apiGroups"][0], "resource": resource}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
-    }
-    reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-
-    async def denied() -> bool:
-        return not (await author.client.request("POST", reviews, review))["status"]["allowed"]
-
     await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
     try:
-        await eventually(denied)
+        await until_denied(author, concerned[0]["apiGroups"][0], resource, verb)
         yield
     finally:
         await author.client.request("PATCH", role, {"rules": rules}, content_type=MERGE_PATCH)

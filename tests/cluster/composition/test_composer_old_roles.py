@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.cluster.composition.agreement import Observer
-from tests.cluster.composition.authoring import ROLES, Author
+from tests.cluster.composition.authoring import ROLES, Author, until_denied
 from tests.cluster.composition.composing import Composing, all_of, config_map, rights_on
 from tests.cluster.composition.test_composer_composing_troubles import said_of
 from tests.cluster.harness import eventually
@@ -51,6 +51,7 @@ async def test_the_definition_says_so_until_the_rule_is_granted(
             await observer.sees(thing, "Offered", "True", "OnlyOne", judged="Current")
             await composing.create("orders")
             await composing.ready("orders")
+        await until_denied(author, group, "things/status", "patch")
         # A right that goes is noticed by the composites that need it.
         await composing.create("orders", zone="b")
         await observer.sees(thing, "Offered", "False", "RightMissing", said, judged="Current")
@@ -64,6 +65,7 @@ async def test_without_any_right_the_rule_is_all_that_is_needed(
 ) -> None:
     role = await author.get(f"{ROLES}/composer-{group}")
     await author.delete(f"{ROLES}/composer-{group}")
+    await until_denied(author, group, "things", "list", "watch")
     composing = Composing(author, group)
     thing = composing.definition
     await author.apply(thing)

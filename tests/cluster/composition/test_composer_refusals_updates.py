@@ -10,6 +10,7 @@ from tests.cluster.composition.authoring import (
     Definition,
     Json,
     spec_with,
+    until_denied,
 )
 from tests.cluster.harness.admission import closed_port
 from tests.unit.core.composition.documents import SPEC, schema, version
@@ -131,6 +132,8 @@ async def test_composites_that_the_composer_may_not_list(
     await author.make_composites(thing, ["a"])
     role = await author.get(f"{ROLES}/composer-{group}")
     await author.delete(f"{ROLES}/composer-{group}")
+    # Else the composer could still list the composites when it looks at the change.
+    await until_denied(author, group, thing.plural, "list", "watch")
     rule = f"{{apiGroups: [{group}], resources: [{thing.plural}], verbs: [list, watch]}}"
     missing = "Create a ClusterRole that has the label rbac.crdkeeper.dev/aggregate-to-composer"
     await author.apply(thing, "size")

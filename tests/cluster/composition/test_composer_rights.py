@@ -6,33 +6,17 @@ import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.agreement import Observer
-from tests.cluster.composition.authoring import ACCOUNT, ROLES, Author, Definition, without
-from tests.cluster.harness import NAMESPACE, Operator, eventually
+from tests.cluster.composition.authoring import ROLES, Author, Definition, until_denied, without
+from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import FaultProxy
 
 APPLY = "Apply manifests/composer, whose ClusterRole has the missing rule: "
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 @pytest.fixture
 def author(proxied_author: Author) -> Author:
     """A user of the composer whose watches can be ended."""
     return proxied_author
-
-
-async def until_denied(author: Author, thing: Definition, verb: str) -> None:
-    """Returns once the API server knows that the composer may not do this with the composites."""
-    of = {"verb": verb, "group": thing.group, "resource": thing.plural}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
-    }
-
-    async def denied() -> bool:
-        return not (await author.client.request("POST", REVIEWS, review))["status"]["allowed"]
-
-    await eventually(denied)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +93,7 @@ async def test_a_cascade_that_may_not_delete_composites(
     given = (await author.get(role))["rules"]
     fewer = [{**each, "verbs": ["list", "watch"]} for each in given]
     await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
-    await until_denied(author, thing, "delete")
+    await until_denied(author, group, thing.plural, "delete")
     await author.delete(thing.path)
     rule = f"{{apiGroups: [{group}], resources: [{thing.plural}], verbs: [list, watch, delete]}}"
     await observer.sees(
@@ -145,8 +129,7 @@ async def test_rights_on_composites_that_are_taken_away_at_rest(
     given = (await author.get(role))["rules"]
     fewer = [{**each, "verbs": ["delete"]} for each in given]
     await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
-    for verb in ("list", "watch"):
-        await until_denied(author, thing, verb)
+    await until_denied(author, group, thing.plural, "list", "watch")
     # The API server ends each watch after some minutes; nobody else says that a right is gone.
     assert proxy.end_watches(watch) == 1
     missing = f"(list {thing.name}, watch {thing.name})"

@@ -55,6 +55,8 @@ async def test_composites_are_counted_as_they_come_and_go(client: Client, rights
 
 
 async def test_rights_that_come_and_go(client: Client) -> None:
+    # Those of the tests before go some time after their roles.
+    await may_not(client, "list", "watch")
     await apply(client, document())
     found = await ready(client, "False", "RightMissing")
     said = conditions(found)["Established"]["message"]
