@@ -26,6 +26,8 @@ OWNER = "crdkeeper.dev/definition-uid"
 QUIET_SECONDS = 3.0
 WINDOWS = 5
 WORKING = ("True", "WatchingCompositeResource")
+CLOSED = "is being deleted: its API takes no new objects"
+"""What the API server says of a new composite while the definition is deleted."""
 
 
 def spec_with(*fields: str, **more: Any) -> Json:
@@ -177,7 +179,10 @@ class Author:
         return sorted(set(root) - {*SPEC["properties"], "crdkeeper"})
 
     async def make_composites(self, definition: Definition, names: Sequence[str], **metadata: Any) -> None:
-        """Create composites, many at once; waits until the API is served."""
+        """Create composites, many at once; waits until the API is served, and takes new ones again.
+
+        The API server hears of an API that is opened some time after whoever reads the CRD.
+        """
 
         async def make(name: str) -> None:
             content = orjson.dumps(definition.composite(name, **copy.deepcopy(metadata)))
@@ -189,11 +194,12 @@ class Author:
                     content=content,
                     content_type=APPLY_PATCH,
                 )
-                if answer.code >= 400 and answer.code not in (404, 429):
+                closed = answer.code == 422 and CLOSED.encode() in answer.content
+                if answer.code >= 400 and answer.code not in (404, 429) and not closed:
                     raise ApiError(answer.code, answer.json())
                 return answer.code < 400
 
-            await eventually(attempt)
+            await eventually(attempt, otherwise=lambda: f"{definition.name} takes no {name}")
 
         await each_of(names, make)
 

@@ -14,14 +14,21 @@ import pytest
 from crdkeeper.cluster.resources.composites import patch_crd
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError
 from crdkeeper.core.composer.fence import fencing, is_fenced, is_partly_fenced
-from tests.cluster.composition.authoring import CRDS, Author, Definition, Json, condition, spec_with
+from tests.cluster.composition.authoring import (
+    CLOSED,
+    CRDS,
+    Author,
+    Definition,
+    Json,
+    condition,
+    spec_with,
+)
 from tests.cluster.conversion.test_conversion_retries import Handler, Webhook
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.admission import WEBHOOKS
 from tests.unit.core.composition.documents import schema, version
 from tests.unit.jsonpatch import patched
 
-REFUSED = "is being deleted: its API takes no new objects"
 NULLS = {"type": "string", "nullable": True, "default": None}
 RULES = [
     {"rule": "self.spec.engine != 'None'", "message": "no engine"},
@@ -55,7 +62,7 @@ async def until_refused(author: Author, thing: Definition) -> None:
     async def look() -> bool:
         # Until then, one that is created would hold up the deletion.
         code, message = await create(author, thing, "refused", dry=True)
-        return code == 422 and f"the CompositeResourceDefinition {thing.name} {REFUSED}" in message
+        return code == 422 and f"the CompositeResourceDefinition {thing.name} {CLOSED}" in message
 
     await eventually(look)
 
