@@ -276,7 +276,7 @@ async def policy(
 
     `unless` is a condition in CEL with which it passes, but for the CRD of the kind Probe.
     """
-    name, probe = f"frozen.{group}", Definition(group, "probe")
+    name, probe = f"frozen.{operation.lower()}.{group}", Definition(group, "probe")
     rule = {
         "apiGroups": ["apiextensions.k8s.io"],
         "apiVersions": ["v1"],
@@ -323,7 +323,7 @@ async def test_a_policy_that_forbids_the_crd(author: Author, observer: Observer,
             "False",
             "Refused",
             "cannot apply the CRD: ",
-            f"ValidatingAdmissionPolicy 'frozen.{group}'",
+            f"ValidatingAdmissionPolicy 'frozen.create.{group}'",
             "denied request: CRDs are frozen until Monday",
             judged="Failed",
         )
