@@ -24,6 +24,10 @@ _SHOWN = 20_000
 # With one API server and no other writer, there is nothing to settle.
 UNSETTLED = {**QUICK, "settleSeconds": 0}
 
+# On a busy machine an API server may answer nothing for as long as a renewal has by default, and a test may
+# take longer than that while the operator is paused. No kubelet would start one that has lost its Lease.
+PATIENT = {"lease-duration": "60", "renew-deadline": "50"}
+
 # Kopf logs each attempt at which the API server returns 429, as it does while it sets up a kind's storage.
 # Of the last one, it says something else.
 ERROR = re.compile(r"\[(ERROR|CRITICAL) *\](?! Request attempt #\d+/\d+ failed; will retry: )|^Traceback ")
@@ -60,7 +64,7 @@ async def admin(installed: Cluster) -> AsyncIterator[Admin]:
 @pytest.fixture(scope="module")
 def module_operator(installed: Cluster) -> Iterator[Operator]:
     """The operator of a module's tests; not running in modules that do not request it."""
-    operator = Operator(installed)
+    operator = Operator(installed, flags=PATIENT)
     yield operator
     operator.close()
 
