@@ -53,8 +53,10 @@ class Command:
         """Returns when that is true; fails if the command ends first, or takes too long."""
 
         async def look() -> bool:
+            # In this order: it may say so and end in between.
+            ended = self._all_is_said()
             held = holds()
-            assert held or self._process.poll() is None, f"it ended:\n{self.stdout}{self.stderr}"
+            assert held or not ended, f"it ended:\n{self.stdout}{self.stderr}"
             return held
 
         await eventually(look, seconds=TIMEOUT_SECONDS, otherwise=lambda: self.stderr)
@@ -67,6 +69,10 @@ class Command:
 
         await eventually(ended, seconds=seconds, otherwise=lambda: f"it runs on:\n{self.stderr}")
         return Done(self._process.wait(), self.stdout, self.stderr)
+
+    def _all_is_said(self) -> bool:
+        """Whether it has ended, and all its output can be read."""
+        return self._process.poll() is not None
 
     def signal(self, number: signal.Signals) -> None:
         """Sends it a signal: SIGINT is what Ctrl-C does."""
@@ -105,6 +111,9 @@ class OnTerminal(Command):
         ended = await super().done(seconds=seconds)
         self._reading.join()
         return Done(ended.exit_code, ended.stdout, self.stderr)
+
+    def _all_is_said(self) -> bool:
+        return super()._all_is_said() and not self._reading.is_alive()
 
     def _read(self, screen: RawIOBase) -> None:
         with screen:
