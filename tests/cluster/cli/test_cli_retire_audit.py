@@ -4,13 +4,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.harness import Admin, CustomKind, eventually, outdated
 from tests.controlplane.plane import ControlPlane
 
-pytestmark = pytest.mark.timeout(240)
 READER = "reporting"
 POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "RequestResponse"}]}
 
