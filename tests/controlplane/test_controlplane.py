@@ -265,8 +265,10 @@ raise SystemExit(main([{name!r}], directory=Path({str(directory)!r})))
     assert first.stdout == second.stdout and "already" in second.stderr
     assert first.stdout.strip() == f"export KUBECONFIG={command('kubeconfig').stdout.strip()}"
 
-    os.kill(saved(directory)[0].pid, signal.SIGKILL)  # one with a part missing is not up
-    third = command("up")
+    part = saved(directory)[0]
+    part.signal(signal.SIGKILL)
+    part.wait()
+    third = command("up")  # one with a part missing is not up
     assert third.returncode == 0 and "already" not in third.stderr
 
     processes = saved(directory)
