@@ -113,6 +113,16 @@ class Deployment:
         """The pod that holds the operator's Lease."""
         return self.kubectl("get", "lease", OPERATOR, "--output=jsonpath={.spec.holderIdentity}")
 
+    def leading(self) -> Pod:
+        """The pod that holds it, once all replicas are ready and one of them does."""
+
+        def found() -> Pod | None:
+            ready = self.ready(OPERATOR)
+            leader = self.leader()
+            return next((each for each in ready if each.name == leader and len(ready) == REPLICAS), None)
+
+        return until(found, READY_SECONDS, lambda: f"{self.leader()} of {self.pods(OPERATOR)}")
+
     def processes(self, pod: Pod) -> set[int]:
         """The process ids of crdkeeper in a pod, as seen from outside."""
         found = {pid for group in self._containers(pod) for pid in cgroups.pids(group)}
@@ -165,7 +175,7 @@ def no_new_pods(kubectl: Callable[..., str]) -> Iterator[None]:
         kubectl("uncordon", *nodes)
 
 
-def until(look: Callable[[], _T], seconds: float, otherwise: Callable[[], str] = str) -> _T:
+def until(look: Callable[[], _T | None], seconds: float, otherwise: Callable[[], str] = str) -> _T:
     """The result of `look`, as soon as it is true; fails after that many seconds."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
