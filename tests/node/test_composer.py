@@ -67,6 +67,7 @@ def test_a_definition_becomes_an_api(permitted: Deployment) -> None:
 
     apply(composer, DEFINITION)
     kubectl("wait", "--for=condition=Established", f"cxrd/{NAME}", "--timeout=180s")
+    kubectl.wait_established(f"crd/{NAME}")
     apply(composer, DATABASE)
     kubectl("scale", "database", "orders", "--replicas=3")
     assert kubectl("get", "database", "orders", "--output=jsonpath={.spec.replicas}") == "3"

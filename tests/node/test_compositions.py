@@ -82,6 +82,7 @@ def _applied(composer: Deployment, folder: Path) -> Iterator[None]:
     try:
         definition = yaml.safe_load((folder / "definition.yaml").read_text())["metadata"]["name"]
         kubectl("wait", "--for=condition=Established", f"cxrd/{definition}", "--timeout=180s")
+        kubectl.wait_established(f"crd/{definition}")
         kubectl("apply", "--server-side", f"--filename={folder / 'composites.yaml'}")
         yield
     finally:

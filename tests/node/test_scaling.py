@@ -137,7 +137,7 @@ def test_an_autoscaler_and_a_budget(deployment: Deployment, kubectl: Kubectl) ->
 
     kubectl("apply", SAMPLE)
     pods.apply(kubectl, ROLE, definition("v1"))
-    kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=180s")
+    kubectl.wait_established(f"crd/{NAME}")
     cache = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Cache",
