@@ -7,6 +7,22 @@ from typing import Any, Final
 from tests.controlplane.kubectl import Kubectl
 
 IMAGE: Final = "ghcr.io/crdkeeper/crdkeeper:0.1.0"
+ASKS: Final = """
+import time, urllib.request
+
+def status(url, **options):
+    '''That of the first answer: nodes and DNS get to know a Service some time after it is made.'''
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            return urllib.request.urlopen(url, timeout=30, **options).status
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+"""
+"""What code begins with that asks a Service."""
 _ENDS_SECONDS = 180.0
 
 

@@ -17,16 +17,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(self.client_address[0].encode())
 http.server.HTTPServer(("", 8000), Handler).serve_forever()
 """
-ASK_API_SERVER = """
-import ssl, urllib.request
+ASK_API_SERVER = f"""{pods.ASKS}
+import ssl
 ca = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 context = ssl.create_default_context(cafile=ca)
-print(urllib.request.urlopen("https://kubernetes.default.svc/version", context=context, timeout=10).status)
+print(status("https://kubernetes.default.svc/version", context=context))
 """
-ASK_SERVER = """
-import urllib.request
-print(urllib.request.urlopen("http://server/", timeout=10).status)
-"""
+ASK_SERVER = f"{pods.ASKS}print(status('http://server/'))"
 ASK_OUTSIDE = """
 import socket
 for address in ("192.0.2.1", "1.1.1.1", "169.254.169.254"):

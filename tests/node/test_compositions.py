@@ -28,7 +28,7 @@ RESTRICTED: Final = {
 CONFINED: Final = {
     "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
 }
-ASK_SHOP: Final = "import urllib.request; print(urllib.request.urlopen('http://shop', timeout=10).status)"
+ASK_SHOP: Final = "import urllib.request; print(urllib.request.urlopen('http://shop', timeout=60).status)"
 
 Json = Any
 Example = Callable[[Path], AbstractContextManager[None]]
@@ -140,7 +140,7 @@ def held(kubectl: Kubectl, pod: str) -> Iterator[None]:
 def test_a_web_application_runs_and_stays_available(example: Example, kubectl: Kubectl) -> None:
     with example(EXAMPLES / "web-application"):
         wait_ready(kubectl, "webapp/shop", "webapp/search")
-        assert pods.run(kubectl, "customer", ASK_SHOP).strip() == "200"
+        assert pods.run(kubectl, "customer", f"{pods.ASKS}print(status('http://shop'))").strip() == "200"
 
         # Who scales the composite gets pods; who scales its Deployment does not.
         kubectl("scale", "webapp", "shop", "--replicas=3")
