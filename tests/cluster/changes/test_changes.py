@@ -12,7 +12,7 @@ import pytest
 from crdkeeper.cluster.resources.access import Right
 from tests.cluster.changes.scene import ALLOW, CHANGES, CONFIGURATION, Scene, enum, without
 from tests.cluster.cli.commandline import CommandLine
-from tests.cluster.definitions.protecting import refusal_of, refused_in_time
+from tests.cluster.definitions.protecting import PART_SECONDS, refusal_of, refused_in_time
 from tests.cluster.harness import eventually
 from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS, POLICIES
 from tests.cluster.harness.customkind import SPEC, CustomKind
@@ -92,6 +92,7 @@ async def test_what_is_refused_can_be_rehearsed(scene: Scene, shell: CommandLine
     said = await refused_in_time(
         lambda: refusal_of(scene.admin.apply(path, changed.to_object())),
         lambda: scene.admin.apply_definition(scene.kind),
+        late=PART_SECONDS,
     )
     assert "refuses it" in said
 
