@@ -26,6 +26,8 @@ CONFIGURATION: Final = (
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/crdkeeper-changes"
 )
 ALLOW: Final = "crdkeeper.dev/allow-change"
+LATE: Final = "no time to examine this change", "to compare in time", "no time for more"
+"""Warnings of a webhook that lacked the time."""
 Json = dict[str, Any]
 
 
@@ -134,14 +136,28 @@ class Scene:
         command = ("apply", "--server-side", "--force-conflicts", f"--field-manager={FIELD_MANAGER}", *flags)
         return self.kubectl(*command, "-f", "-", input=json.dumps(document), check=False)
 
-    async def until_said(self, text: str, kind: CustomKind, annotations: Json | None = None) -> str:
-        """What a dry run says, once it has that text: on a busy machine the webhook may lack the time."""
+    async def until_said(
+        self, text: str, kind: CustomKind, annotations: Json | None = None, *, also: str = ""
+    ) -> str:
+        """What a dry run says, once it has both texts: on a busy machine the webhook may lack the time."""
         said = ""
 
         async def look() -> bool:
             nonlocal said
             said = self.apply(kind, "--dry-run=server", annotations=annotations)
-            return text in said
+            return text in said and also in said
+
+        await eventually(look, otherwise=lambda: said)
+        return said
+
+    async def said_in_time(self, kind: CustomKind) -> str:
+        """What a dry run says, once the webhook does not lack the time."""
+        said = ""
+
+        async def look() -> bool:
+            nonlocal said
+            said = self.apply(kind, "--dry-run=server")
+            return not any(each in said for each in LATE)
 
         await eventually(look, otherwise=lambda: said)
         return said
