@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
+
 from crdkeeper.api.meta import format_time
-from crdkeeper.cluster.transport.client import MERGE_PATCH
-from tests.cluster.harness import Admin, CustomKind, Operator
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
+from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.admin import CRDS
 from tests.cluster.reports.live.scene import change_versions, let_read
 from tests.cluster.reports.reports import condition_of, report_with
@@ -43,6 +45,21 @@ async def made_earlier(admin: Admin, path: str, by: timedelta) -> None:
     await admin.merge(path, {"metadata": {"managedFields": entries}})
 
 
+async def serve(
+    admin: Admin, kind: CustomKind, subresources: Mapping[str, Any] | None, **fields: Any
+) -> None:
+    """Changes the subresources in the CRD; returns when the API server treats a status accordingly."""
+    await change_versions(admin, kind, subresources=subresources, **fields)
+    probe = orjson.dumps({**kind.instance("probe"), "status": {"phase": "Tried"}})
+    path = f"{kind.path('probe')}?fieldManager=probe&dryRun=All"
+
+    async def served() -> bool:
+        answer = await admin.client.send("PATCH", path, content=probe, content_type=APPLY_PATCH)
+        return answer.code < 300 and ("status" in answer.json()) != ("status" in (subresources or {}))
+
+    await eventually(served, otherwise=lambda: f"{kind.name} is not served with {subresources}")
+
+
 def observed(generation: int) -> dict[str, Any]:
     return {"status": {"observedGeneration": generation}}
 
@@ -51,7 +68,7 @@ async def test_a_status_through_the_main_resource(admin: Admin, operator: Operat
     kind = CustomKind(group)
     controller, user = Manager(admin, kind, "controller"), Manager(admin, kind, "user")
     await admin.apply_definition(kind)
-    await change_versions(admin, kind, subresources=None, schema=SCHEMA)
+    await serve(admin, kind, None, schema=SCHEMA)
     await admin.create_objects(kind, 2)
     await report_with(admin, kind.name, StatusWritersReady="Unknown/NotPermitted", Ready="True/Healthy")
     await let_read(admin, group)
@@ -68,7 +85,7 @@ async def test_a_status_through_the_main_resource(admin: Admin, operator: Operat
     assert 'Written by "controller" at v1 (Update, for example default/db-00000)' in message
 
     # The subresource comes later, and the controller goes on as before: nobody tells it.
-    await change_versions(admin, kind, subresources={"status": {}})
+    await serve(admin, kind, {"status": {}})
     await report_with(admin, kind.name, StatusWritersReady="True/WrittenBeforeSubresource")
     await user.write("db-00000", {"spec": {"note": "changed"}})
     found = await controller.write("db-00000", {**observed(3), "metadata": {"labels": {"seen": "3"}}})
@@ -95,7 +112,7 @@ async def test_a_status_without_conditions(admin: Admin, operator: Operator, gro
     controller, applier = Manager(admin, kind, "controller"), Manager(admin, kind, "applier")
     await let_read(admin, group)
     await admin.apply_definition(kind)
-    await change_versions(admin, kind, subresources=None, schema=SCHEMA)
+    await serve(admin, kind, None, schema=SCHEMA)
     await admin.create_objects(kind, 2)
     await applier.write("db-00001", {"spec": {"note": "applied"}, "status": {"phase": "Ready"}})
     await change_versions(admin, kind, additionalPrinterColumns=[])
@@ -112,7 +129,7 @@ async def test_a_status_without_conditions(admin: Admin, operator: Operator, gro
     said = f"The status of 1 of 2 objects was written through the main resource. {written}"
     assert said in condition_of(report, TYPE).message
 
-    await change_versions(admin, kind, subresources={"status": {}})
+    await serve(admin, kind, {"status": {}})
     report = await report_with(admin, kind.name, StatusWritersReady="True/WrittenBeforeSubresource")
     assert written in condition_of(report, TYPE).message
     await controller.write("db-00000", {"status": {"replicas": 2}}, "/status")
@@ -127,7 +144,7 @@ async def test_fields_of_scale_in_a_manifest(admin: Admin, operator: Operator, g
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.pods.replicas"}
     await let_read(admin, group)
     await admin.apply_definition(kind)
-    await change_versions(admin, kind, subresources={"scale": scale}, schema=SCHEMA)
+    await serve(admin, kind, {"scale": scale}, schema=SCHEMA)
     await admin.create_objects(kind, 1)
     await creator.write("db-00000", {"spec": {"replicas": 1}, "status": {"pods": {"replicas": 1}}})
     await change_versions(admin, kind, additionalPrinterColumns=[])
