@@ -8,7 +8,7 @@ from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.admin import MIGRATIONS
 from tests.cluster.harness.requestcounts import requests_of
 from tests.cluster.reports.live.scene import let_read
-from tests.cluster.reports.reports import report_where
+from tests.cluster.reports.reports import REPORTS, report_where
 
 
 async def test_a_count_waits_for_a_rewrite(
@@ -35,10 +35,10 @@ async def test_a_count_waits_for_a_rewrite(
         nonlocal step
         step += 1
         await write_progress(admin, group, step)
-        return await requests_of(admin, other, "LIST") > 0
+        found = await admin.find(f"{REPORTS}/{other.name}")
+        return found is not None and counted(DefinitionReport.model_validate(found))
 
     await eventually(counted_other)
-    await report_where(admin, other.name, counted)
     await report_where(admin, rewritten.name, begun)
     # The look for StatusWritersReady is one page of five at most.
     assert await requests_of(admin, rewritten, "LIST") <= before + 1
