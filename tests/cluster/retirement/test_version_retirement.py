@@ -276,10 +276,10 @@ async def test_requests_that_an_api_server_counts_start_the_quiet_period_again(
             await admin.client.send("GET", kind.path("db-00000", version=OLD))
             await asyncio.sleep(0.2)
 
-    # From before the beginning, so that no quiet period can end.
+    # From before the beginning, so that no quiet period can end: nobody stops reading for so long.
     reading = asyncio.create_task(read())
     try:
-        name = await retire(admin, kind, mode="Execute", quietPeriod="5s")
+        name = await retire(admin, kind, mode="Execute", quietPeriod="30s")
         found = await until(admin, name, is_read_again, "read after the end of a quiet period")
         assert not reading.done()
         assert (await versions(admin, kind))[OLD]["served"] is True
@@ -288,6 +288,7 @@ async def test_requests_that_an_api_server_counts_start_the_quiet_period_again(
     assert found.status.evidence.readers
     assert "metrics" not in " ".join(found.status.evidence.unknown)
     # Once nobody reads it, it goes: crdkeeper's own counting is no use.
+    await admin.merge(f"{RETIREMENTS}/{name}", {"spec": {"quietPeriod": "5s"}})
     await until_ready(admin, name, "True", "Removed")
     await assert_retired(admin, kind, 3)
 
