@@ -7,7 +7,8 @@ from pathlib import Path
 
 _ESTABLISHED_SECONDS = 120.0
 _OPENAPI_SECONDS = 120.0
-_NO_OPENAPI = "error validating data: the server is currently unable to handle the request"
+NO_OPENAPI = "error validating data: the server is currently unable to handle the request"
+"""What kubectl says of a busy API server before it has written anything."""
 
 
 class KubectlError(RuntimeError):
@@ -41,7 +42,7 @@ class Kubectl:
                 text=True,
                 env={**os.environ, "KUBERC": "off"},
             )
-            if _NO_OPENAPI not in done.stderr or time.monotonic() > deadline:
+            if NO_OPENAPI not in done.stderr or time.monotonic() > deadline:
                 break
             time.sleep(0.5)
         if check and done.returncode:

@@ -39,6 +39,7 @@ from tests.cluster.retirement.scene import (
 )
 from tests.controlplane import binaries
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.kubectl import NO_OPENAPI
 
 PAGE = (ROOT / "docs" / "retirement.md").read_text(encoding="utf-8")
 GROUP = "shop.example.com"
@@ -100,19 +101,27 @@ class Person:
         }
 
     async def types(self, command: str, given: str = "", seconds: float = 240.0) -> str:
-        """What a command prints; it must succeed in that time: its thread keeps the test from ending."""
-        done = await asyncio.to_thread(
-            subprocess.run,
-            ["bash", "-c", command],
-            cwd=self._folder,
-            env=self._environment,
-            input=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=seconds,
-        )
+        """What a command prints; it must succeed in that time: its thread keeps the test from ending.
+
+        It is typed again where kubectl has written nothing, as the API server was too busy to describe kinds.
+        """
+
+        async def typed() -> subprocess.CompletedProcess[str] | None:
+            done = await asyncio.to_thread(
+                subprocess.run,
+                ["bash", "-c", command],
+                cwd=self._folder,
+                env=self._environment,
+                input=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                timeout=seconds,
+            )
+            return done if NO_OPENAPI not in done.stdout else None
+
+        done = await eventually(typed, every=0.5, otherwise=lambda: f"{command}: {NO_OPENAPI}")
         assert done.returncode == 0, (command, done.stdout)
         return done.stdout
 
