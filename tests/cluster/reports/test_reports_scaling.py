@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import pytest
 import yaml
 
 from crdkeeper.api.definitionreport import DefinitionReport
@@ -23,6 +24,10 @@ from tests.cluster.harness.installation import MANIFESTS
 from tests.cluster.reports.live.scene import change_versions, let_read
 from tests.cluster.reports.reports import REPORTS, condition_of, report_with, reported
 
+pytestmark = pytest.mark.timeout(900)
+
+LISTED_SECONDS: Final = 300.0
+"""The longest that the operator keeps a list: 50 times what it took, which is long if the machine stopped."""
 TYPE = "ScalingReady"
 ROLE: dict[str, Any] = yaml.safe_load(Path(MANIFESTS, "samples", "scaling-reader-role.yaml").read_text())
 HPAS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
@@ -115,7 +120,8 @@ async def told(
 ) -> None:
     """Waits for a report. Changes the CRD again and again, so that the operator asks everything again.
 
-    Autoscalers are listed once for all CRDs, so that the first answers may be of a list made before.
+    Autoscalers are listed once for all CRDs, so that the first answers may be of a list made before: the
+    seconds are those after it.
     """
     columns = cycle(([COLUMN], []))
     patience = count(4.0, 4.0)
@@ -141,7 +147,7 @@ async def told(
             return False
 
     seen: list[DefinitionReport] = []
-    await eventually(look, seconds=seconds, otherwise=lambda: f"{status} is not in {seen}")
+    await eventually(look, seconds=LISTED_SECONDS + seconds, otherwise=lambda: f"{status} is not in {seen}")
     assert reported(seen[0], "Ready") == "True/Healthy"
 
 
