@@ -96,8 +96,11 @@ async def create_mutations(admin: Admin, count: int) -> None:
         await admin.create(path, {"apiVersion": f"{group}/v1", **body})
 
 
-async def see_metrics(admin: Admin) -> None:
-    """Lets the operator read the API servers' metrics, as the sample role does."""
+async def see_metrics(admin: Admin, *, servers: int = 1) -> None:
+    """Lets the operator read the API servers' metrics, as the sample role does; waits until it may.
+
+    A policy that cannot see them yet takes the keys for changed once it can, and migrates again.
+    """
     name = "test-read-metrics"
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -107,17 +110,23 @@ async def see_metrics(admin: Admin) -> None:
     }
     await admin.apply(f"{CLUSTER_ROLES}/{name}", role)
     admin.cleans_up(f"{CLUSTER_ROLES}/{name}")
+    for server in range(servers):
+        await _until_metrics(admin, 200, "the operator may not read metrics", server=server)
 
 
 async def without_metrics(admin: Admin) -> None:
     """Returns once the operator may not read the API servers' metrics any more."""
-    account = admin.cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
+    await _until_metrics(admin, 403, "the operator may still read metrics")
+
+
+async def _until_metrics(admin: Admin, code: int, otherwise: str, *, server: int = 0) -> None:
+    account = admin.cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, server=server)
     async with Client(Connection(account)) as operator:
 
-        async def denied() -> bool:
-            return (await operator.send("GET", "/metrics", accept="text/plain")).code == 403
+        async def answered() -> bool:
+            return (await operator.send("GET", "/metrics", accept="text/plain")).code == code
 
-        await eventually(denied, otherwise=lambda: "the operator may still read metrics")
+        await eventually(answered, otherwise=lambda: otherwise)
 
 
 async def create_policy(admin: Admin, name: str, *resources: str, **spec: Any) -> None:

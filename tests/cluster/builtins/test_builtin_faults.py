@@ -64,7 +64,7 @@ async def test_nothing_is_migrated_until_all_api_servers_agree(
             await admin.opt_in("", "secrets")
             await admin.opt_in("admissionregistration.k8s.io", "mutatingadmissionpolicies")
             await assert_told_apart(kubeconfig)
-            await see_metrics(admin)
+            await see_metrics(admin, servers=2)
             operator = Operator(plane, flags={"kubeconfig": str(kubeconfig)})
             try:
                 operator.start()
