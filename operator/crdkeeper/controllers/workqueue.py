@@ -42,18 +42,14 @@ class WorkQueue:
             self._waiting.add(key)
             self._ready.put_nowait(key)
 
-    def add_after(self, key: str, seconds: float) -> None:
-        """Queue the key in `seconds`, or earlier if it is added before."""
-        self._stop_timer(key)
-        loop = asyncio.get_running_loop()
-        self._timers[key] = loop.time() + seconds, loop.call_later(seconds, self.add, key)
-
     def add_within(self, key: str, seconds: float) -> None:
         """Queue the key in `seconds` at the latest: many changes in a row lead to one call."""
-        due = asyncio.get_running_loop().time() + seconds
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
         timer = self._timers.get(key)
         if key not in self._waiting and (timer is None or timer[0] > due):
-            self.add_after(key, seconds)
+            self._stop_timer(key)
+            self._timers[key] = due, loop.call_later(seconds, self.add, key)
 
     def _stop_timer(self, key: str) -> None:
         if timer := self._timers.pop(key, None):
@@ -79,7 +75,7 @@ class WorkQueue:
                 # Where an answer of the API server comes from shows nothing that its text does not.
                 odd = count > 3 and not isinstance(error, ApiError | Unreachable)
                 _log.warning("%s: %s; trying again in %.1f s", key, error, wait, exc_info=odd)
-                self.add_after(key, wait)
+                self.add_within(key, wait)
             else:
                 self._failures.pop(key, None)
             finally:

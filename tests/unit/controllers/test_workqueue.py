@@ -161,8 +161,8 @@ def test_later() -> None:
     reconciler = Reconciler()
 
     async def people(queue: WorkQueue) -> None:
-        queue.add_after("a", 30)
-        queue.add_after("b", 30)
+        queue.add_within("a", 30)
+        queue.add_within("b", 30)
         await asyncio.sleep(10)
         queue.add("b")
 
@@ -192,13 +192,33 @@ def test_what_waits_for_a_retry_comes_within_the_time_too() -> None:
     reconciler = Reconciler()
 
     async def people(queue: WorkQueue) -> None:
-        queue.add_after("a", 60.0)
+        queue.add_within("a", 60.0)
         queue.add_within("a", 2.0)
         queue.add_within("b", 5.0)
         queue.add_within("b", 9.0)
 
     work(reconciler, people)
     assert reconciler.began == [(2.0, "a"), (5.0, "b")]
+
+
+def test_what_changes_during_a_run_does_not_wait_for_the_next_look() -> None:
+    queues: list[WorkQueue] = []
+
+    class Looking(Reconciler):
+        async def __call__(self, key: str) -> None:
+            await super().__call__(key)
+            queues[0].add_within(key, 30.0)
+
+    reconciler = Looking()
+
+    async def people(queue: WorkQueue) -> None:
+        queues.append(queue)
+        queue.add("a")
+        await asyncio.sleep(0.8)
+        queue.add_within("a", 0.5)
+
+    work(reconciler, people, seconds=20.0)
+    assert reconciler.times == [0, 1.3]
 
 
 def test_what_is_due_at_once_may_be_due_again() -> None:

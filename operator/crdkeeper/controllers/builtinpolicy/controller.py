@@ -91,12 +91,12 @@ class BuiltinPolicies:
             await self._write(
                 policy, policy.status.model_copy(deep=True), PolicyCondition("False", "Forbidden", why), None
             )
-            self.queue.add_after(name, _LOOK_SECONDS)
+            self.queue.add_within(name, _LOOK_SECONDS)
             return
         migrations = await list_migrations(self._client)
         if migrations is None:
             # An API server that has just started may not know the kind yet, and nobody tells when it does.
-            self.queue.add_after(name, _LOOK_SECONDS)
+            self.queue.add_within(name, _LOOK_SECONDS)
             return
         policies = {**self._state.of(BuiltinPolicy), name: policy}.values()
         selected = [
@@ -123,7 +123,7 @@ class BuiltinPolicies:
         seen = encryption(view)
         await self._write(policy, status, ready(policy, resources, failing, unknown, seen), seen)
         await self._act(policy, resources, migrations)
-        self.queue.add_after(name, self._pause(policy, resources))
+        self.queue.add_within(name, self._pause(policy, resources))
 
     def _pause(self, policy: BuiltinPolicy, resources: Sequence[BuiltinResource]) -> float:
         now = self._client.now()

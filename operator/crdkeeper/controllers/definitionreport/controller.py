@@ -258,7 +258,7 @@ class DefinitionReports:
             if error.code != 403:
                 raise
             self._is_forbidden(error)
-            self._queue.add_after(name, _FORBIDDEN_SECONDS)
+            self._queue.add_within(name, _FORBIDDEN_SECONDS)
         finally:
             event = self._being_written.pop(name)
             if event is not None:

@@ -144,4 +144,4 @@ class Probes:
         answers = self._answers.get(name, {})
         if answers:
             wait = min(each.due for each in answers.values()) - _now()
-            self.queue.add_after(name, max(wait, 1.0))
+            self.queue.add_within(name, max(wait, 1.0))

@@ -120,7 +120,7 @@ class StorageMigrations:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             _log.error("The run of StorageMigration %s failed and is restarted.", name, exc_info=error)
-            self.queue.add_after(name, 30.0)
+            self.queue.add_within(name, 30.0)
         elif not task.cancelled():
             self.queue.add(name)
 
@@ -153,7 +153,7 @@ class StorageMigrations:
             return
         left = ttl - (self._client.now() - ended).total_seconds()
         if left > 0:
-            self.queue.add_after(name, left)
+            self.queue.add_within(name, left)
         else:
             _log.info("Deleting StorageMigration %s, whose TTL has expired.", name)
             await delete_migration(self._client, migration)

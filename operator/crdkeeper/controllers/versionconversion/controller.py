@@ -159,7 +159,7 @@ class VersionConversions:
             self._leftovers.forget(name)
             wait = await self._follow(found)
         if wait is not None:
-            self.queue.add_after(name, wait)
+            self.queue.add_within(name, wait)
 
     async def _follow(self, found: Mapping[str, Any]) -> float | None:
         owner, problems = parse(found)

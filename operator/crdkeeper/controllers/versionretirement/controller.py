@@ -96,7 +96,7 @@ class VersionRetirements:
             if error.code not in (404, 409):
                 raise
             wait = _SOON  # the retirement was changed or deleted in the meantime
-        self.queue.add_after(name, wait)
+        self.queue.add_within(name, wait)
 
     async def _pass(self, owner: VersionRetirement) -> float:
         uid = owner.metadata.uid or ""
