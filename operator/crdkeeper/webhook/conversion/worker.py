@@ -153,7 +153,9 @@ class Worker:
             await asyncio.gather(*works)
         finally:
             for each in works:
-                each.cancel()
+                # Once: a second time would interrupt one that waits for the end of its process.
+                if not each.cancelling():
+                    each.cancel()
             await asyncio.gather(*works, return_exceptions=True)
             for job in list(self._waiting):
                 self._drop(job)
