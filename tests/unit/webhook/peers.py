@@ -14,7 +14,15 @@ from tests.certificates import Authority
 
 AUTHORITY = Authority()
 
-SECONDS = 10.0
+SECONDS = 60.0
+PATIENT: dict[str, Any] = {
+    "handshake_seconds": SECONDS,
+    "request_seconds": SECONDS,
+    "progress_seconds": SECONDS,
+    "idle_seconds": 120.0,
+    "linger_seconds": SECONDS,
+}
+"""The time of clients that is not what a test is about: a busy machine may take some of it."""
 POST = b"POST /echo HTTP/1.1\r\nHost: here\r\n"
 SLOW = b"POST /slow HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -99,8 +107,8 @@ class Serving:
 
 @asynccontextmanager
 async def serving(*, tls: bool = False, **limits: Any) -> AsyncIterator[Serving]:
-    """A server with these limits."""
-    made = Serving(HttpLimits(**limits))
+    """A server with these limits, and otherwise with patience."""
+    made = Serving(HttpLimits(**{**PATIENT, **limits}))
     if tls:
         made.trusts = verifying(ca_data=AUTHORITY.pem.decode())
     await made.server.start("127.0.0.1", 0, _context() if tls else None)

@@ -1,6 +1,7 @@
 """The lean HTTP server against clients that do everything they may."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -39,7 +40,7 @@ async def test_who_does_not_wait_for_an_answer_gets_that_one_alone() -> None:
 
 @pytest.mark.parametrize("together", [True, False])
 async def test_who_does_not_wait_for_a_slow_answer_gets_that_one_alone(together: bool) -> None:
-    async with serving() as made:
+    async with serving(linger_seconds=0.1) as made:
         peer = await made.peer()
         await peer.send(*([SLOW + SLOW] if together else [SLOW]))
         await until(lambda: made.handled == ["/slow"])
@@ -126,9 +127,13 @@ async def test_a_client_that_goes_in_the_middle_leaves_nothing_behind() -> None:
 
 
 async def test_idle_connections_are_closed_and_slow_answers_are_not() -> None:
-    async with serving(idle_seconds=0.1, request_seconds=0.1) as made:
-        idle, waiting = await made.peer(), await made.peer()
+    async with serving(request_seconds=0.1) as made:
+        waiting = await made.peer()
         await waiting.send(SLOW)
+        await until(lambda: made.handled == ["/slow"])
+        # Not sooner: it would be idle until its request is read.
+        made.server.limits = replace(made.server.limits, idle_seconds=0.1)
+        idle = await made.peer()
         assert await idle.rest() == b""
         await asyncio.sleep(0.2)
         made.go_on.set()
