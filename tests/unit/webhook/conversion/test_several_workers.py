@@ -10,6 +10,7 @@ from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed, WorkerHandle, WorkerRules
 from crdkeeper.webhook.conversion.workerprocess import MEMORY_BYTES
 from crdkeeper.webhook.http.types import Body
+from tests import virtualtime
 from tests.unit.webhook.conversion.test_converting import SERVED
 from tests.unit.webhook.conversion.test_worker_limits import SERVED as MAPS
 from tests.unit.webhook.conversion.test_worker_limits import at, review
@@ -125,19 +126,22 @@ async def test_what_fails_with_all_memory_too_fails(pool: Pool) -> None:
     assert (await pool.ask(SMALL)).objects == 1
 
 
-async def test_who_waits_too_long_for_all_memory_may_ask_again(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = pool.ask(SMALL)
-    await settled(lambda: len(pool.working) == 1)
-    monkeypatch.setattr("crdkeeper.webhook.conversion.worker._WORK_SECONDS", 0.05)
-    with pytest.raises(Busy):
-        await pool.ask(LARGE)
-    assert not pool._alone.locked()
-    pool.finish.release()
-    await first
-    pool.finish.release()
-    assert (await pool.ask(SMALL)).objects == 1
+def test_who_waits_too_long_for_all_memory_may_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        pool = Pool(2)
+        async with working(pool.run()):
+            first = pool.ask(SMALL)
+            await settled(lambda: len(pool.working) == 1)
+            monkeypatch.setattr("crdkeeper.webhook.conversion.worker._WORK_SECONDS", 0.05)
+            with pytest.raises(Busy):
+                await pool.ask(LARGE)
+            assert not pool._alone.locked()
+            pool.finish.release()
+            await first
+            pool.finish.release()
+            assert (await pool.ask(SMALL)).objects == 1
+
+    virtualtime.run(story())
 
 
 async def test_a_large_request_has_all_memory_at_once(pool: Pool) -> None:

@@ -69,9 +69,7 @@ def at(version: str, spec: Any, **metadata: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def worker(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Worker]:
-    """One whose CPU is limited, but not the time that a busy machine takes for it."""
-    monkeypatch.setattr("crdkeeper.webhook.conversion.worker._WORK_SECONDS", 120.0)
+async def worker() -> AsyncIterator[Worker]:
     made = Worker()
     async with working(made.run()):
         yield made
