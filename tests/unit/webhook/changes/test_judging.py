@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,8 +20,10 @@ from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.core.conversion.bundle import digest, packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.webhook import server
 from crdkeeper.webhook.changes import judging
 from crdkeeper.webhook.changes.worker import RawPage
+from crdkeeper.webhook.http.types import HttpLimits
 from crdkeeper.webhook.rules.rulebook import RuleBook, Served
 from crdkeeper.webhook.server import WebhookOptions, WebhookProcess
 from tests.certificates import Authority
@@ -36,9 +39,11 @@ from tests.unit.core.changes.builders import (
     widget,
     without,
 )
+from tests.unit.webhook.changes.workerscene import LONG, patient
+from tests.unit.webhook.peers import PATIENT
 
-LONG = 60.0
-"""Seconds that a busy machine may take; nothing waits for them."""
+ENDLESS = 3600.0
+"""Seconds that no test takes, however often it waits for LONG."""
 TOKEN = "t"
 CONVERSIONS = 80
 AUTHORITY = Authority()
@@ -59,7 +64,7 @@ class Policies:
 
     async def fetch(self, collection: str, token: str, seconds: float) -> RawPage:
         self.asked.set()
-        await asyncio.sleep(LONG)
+        await asyncio.sleep(ENDLESS)
         return RawPage(b"")
 
     async def report(self, name: str, seconds: float) -> RawPage:
@@ -139,7 +144,9 @@ class Process:
 @pytest.fixture
 async def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Process]:
     # Changes stay under judgement for as long as a test takes.
-    monkeypatch.setattr(judging, "SECONDS", LONG)
+    monkeypatch.setattr(judging, "SECONDS", ENDLESS)
+    monkeypatch.setattr(server, "HttpLimits", partial(HttpLimits, **PATIENT))
+    patient(monkeypatch)
     process = Process(tmp_path)
 
     async def listens() -> bool:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.webhook.changes.worker import ChangeWorker, Fetch, RawPage, Report
 from tests.unit.core.changes.builders import ADDRESS, definition, policy, review, without
@@ -14,6 +16,10 @@ POLICIES = json.dumps([policy("Deny").to_object()]).encode()
 CHANGE = review(definition(), definition(without("note")))
 LONG = 60.0
 """Seconds that a busy machine may take; nothing waits for them."""
+_PATIENT = (
+    "from crdkeeper.webhook.changes import workerprocess as w; "
+    f"w._PROTECTION_SECONDS = w._RULES_SECONDS = w._COMPARE_SECONDS = w._COMPILE_SECONDS = {LONG}; w.main()"
+)
 
 
 def page(*objects: Any, left: int = 0) -> RawPage:
@@ -30,6 +36,18 @@ async def unknown(_: str, __: float) -> RawPage:
     return RawPage(b"")
 
 
+def patient(patch: pytest.MonkeyPatch) -> None:
+    """Have workers take all of a change's time for what has 0.6 s of it: they may be stopped that long."""
+    start = asyncio.create_subprocess_exec
+
+    async def started(program: str, *arguments: str, **named: Any) -> asyncio.subprocess.Process:
+        if arguments[:2] == ("-m", "crdkeeper.webhook.changes.workerprocess"):
+            arguments = ("-c", _PATIENT, *arguments[2:])
+        return await start(program, *arguments, **named)
+
+    patch.setattr(asyncio, "create_subprocess_exec", started)
+
+
 @asynccontextmanager
 async def working(
     fetch: Fetch = none, report: Report = unknown, rules: bytes = b"", address: WebhookAddress = ADDRESS
@@ -37,10 +55,12 @@ async def working(
     worker = ChangeWorker(
         fetch, report, lambda name: rules if name == "widgets.example.com" else b"", lambda: address
     )
-    try:
-        yield worker
-    finally:
-        await worker.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patient(patch)
+        try:
+            yield worker
+        finally:
+            await worker.close()
 
 
 def run(
