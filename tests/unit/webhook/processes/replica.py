@@ -3,6 +3,7 @@
 import http.client
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ NAME: Final = f"crontabs.{GROUP}"
 
 
 _SOONER: Final = (
-    "from crdkeeper.__main__ import run; from crdkeeper.webhook.processes import keeper, parent; {}; run()"
+    "from crdkeeper.__main__ import run; from crdkeeper.webhook.conversion import worker; "
+    "from crdkeeper.webhook.processes import keeper, parent, relay; {}; run()"
 )
 
 
@@ -26,7 +28,7 @@ class Several:
     """`crdkeeper webhook --processes`."""
 
     def __init__(self, directory: Path, processes: int, sooner: str = "") -> None:
-        """`sooner` are statements that shorten what is long in production."""
+        """`sooner` are statements that change what is too long for a test in production, or too short."""
         self.ports = Ports()
         self.port, self.probe_port = self.ports.take(), self.ports.take()
         authority = Authority()
@@ -62,11 +64,24 @@ class Several:
 
     def probe(self, path: str) -> str:
         """See `probed`."""
-        return probed(HOST, self.probe_port, path, seconds=10)
+        return probed(HOST, self.probe_port, path, seconds=60)
+
+    def accepted(self, pid: int) -> bool:
+        """Whether a process has a connection of a client."""
+        lines = [each.split() for each in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        here, established = f":{self.port:04X}", "01"
+        sockets = {
+            f"socket:[{line[9]}]" for line in lines if line[1].endswith(here) and line[3] == established
+        }
+        held = set()
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                held.add(str(each.readlink()))
+        return not held.isdisjoint(sockets)
 
     def client(self) -> http.client.HTTPSConnection:
         """A connection that stays with the process that accepted it."""
-        return http.client.HTTPSConnection(HOST, self.port, context=self.trusts, timeout=30)
+        return http.client.HTTPSConnection(HOST, self.port, context=self.trusts, timeout=120)
 
     def close(self) -> None:
         if self.process.running:

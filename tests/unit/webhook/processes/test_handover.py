@@ -15,6 +15,7 @@ from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook.certificate import PortCertificate
 from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed, WorkerRules
 from crdkeeper.webhook.http.types import Body
+from crdkeeper.webhook.processes import relay
 from crdkeeper.webhook.processes.board import Board
 from crdkeeper.webhook.processes.channel import pair
 from crdkeeper.webhook.processes.keeper import KeeperProcess
@@ -106,7 +107,9 @@ class Replica:
 
 
 @pytest.fixture
-async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
+async def replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Replica]:
+    for each in ("_LOOK_SECONDS", "_CONVERT_SECONDS"):
+        monkeypatch.setattr(relay, each, 60.0)
     made = Replica(tmp_path)
     async with working(made.relay.run()):
         yield made
