@@ -255,8 +255,8 @@ async def test_an_answer_without_end_is_given_up(
 ) -> None:
     monkeypatch.setattr(client_module, "_ANSWER_BYTES", 8 << 20)
     monkeypatch.setattr(client_module, "_EVENT_BYTES", 8 << 20)
-    monkeypatch.setattr(client_module, "REQUEST_SECONDS", 2.0)
-    monkeypatch.setattr(connection_module, "REQUEST_SECONDS", 2.0)
+    for each in (client_module, connection_module):
+        monkeypatch.setattr(each, "REQUEST_SECONDS", 2.0 if message is None else 60.0)
 
     async def answer(number: int, writer: asyncio.StreamWriter) -> None:
         writer.write(start)

@@ -45,11 +45,11 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(answer: Answer, seconds: float = 5.0) -> AsyncIterator[tuple[Server, Http1Pool]]:
+async def serving(answer: Answer, seconds: float = 60.0) -> AsyncIterator[tuple[Server, Http1Pool]]:
     server = Server(answer)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    pool = Http1Pool("127.0.0.1", port, None, None, connect_seconds=5.0, request_seconds=seconds)
+    pool = Http1Pool("127.0.0.1", port, None, None, connect_seconds=60.0, request_seconds=seconds)
     try:
         yield server, pool
     finally:
@@ -195,6 +195,6 @@ async def test_what_is_no_http_is_an_error() -> None:
 
 
 async def test_nobody_listening_is_an_error() -> None:
-    pool = Http1Pool("127.0.0.1", 1, None, None, connect_seconds=1.0, request_seconds=1.0)
+    pool = Http1Pool("127.0.0.1", 1, None, None, connect_seconds=60.0, request_seconds=60.0)
     with pytest.raises(OSError, match=r"refused|Connect call failed"):
         await patch(pool)
