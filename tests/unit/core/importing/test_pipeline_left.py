@@ -119,7 +119,7 @@ def test_what_is_no_composition(broken: Json) -> None:
 
 
 def test_attacks_end_soon() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     trims = [text(type="TrimPrefix", trim="a" * 50)] * 20_000
     (one,) = notes(imported(composition(server(patch("spec.a", "spec.b", *trims)))))
     assert "transforms of more than 8,192 characters" in one
@@ -141,4 +141,4 @@ def test_attacks_end_soon() -> None:
     assert "more than 64 steps" in notes(imported(composition(server(patch("spec.a", path)))))[0]
     assert "at most 1,024 characters" in notes(imported(composition(server(patch("spec.a", path * 2)))))[0]
     # Minutes, if anything of this were quadratic.
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
