@@ -52,10 +52,11 @@ async def started(directory: Path, *answers: Handler) -> AsyncIterator[tuple[Loc
             await rules.close()
 
 
-async def test_all_names_together_make_one_request(tmp_path: Path) -> None:
+async def test_all_names_together_make_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with started(tmp_path, EMPTY) as (server, rules):
         await asyncio.gather(*map(rules.look_again, NAMES))
         assert server.seen == [("GET", f"{PATH}?labelSelector={BUNDLE_SELECTOR}")]
+        monkeypatch.setattr(clusterrules, "_LOOK_PAUSE", 3600.0)
         await asyncio.gather(*map(rules.look_again, NAMES))
         assert len(server.requests) == 1
         assert rules.conversions == {}
@@ -65,9 +66,10 @@ async def test_an_api_server_that_hangs_is_asked_once_and_few_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusterrules, "_LOOK_SECONDS", 0.3)
-    go_on = asyncio.Event()
+    asked, go_on = asyncio.Event(), asyncio.Event()
 
     async def hang(request: web.Request) -> web.Response:
+        asked.set()
         await go_on.wait()
         return await EMPTY(request)
 
@@ -76,6 +78,7 @@ async def test_an_api_server_that_hangs_is_asked_once_and_few_wait_for_it(
         done, waiting = await asyncio.wait(tasks, timeout=0.1)
         assert (len(done), len(waiting)) == (400, 100)
         await asyncio.gather(*waiting)
+        await asked.wait()
         await asyncio.gather(*map(rules.look_again, NAMES))
         assert len(server.requests) == 1
         go_on.set()
@@ -161,6 +164,12 @@ def changed(content: bytes = b"rubbish", version: str = "8") -> dict[str, Any]:
     found["metadata"]["resourceVersion"] = version
     found["binaryData"][BUNDLE_KEY] = base64.b64encode(content).decode()
     return found
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search ends when it has its answer."""
+    monkeypatch.setattr(clusterrules, "_LOOK_SECONDS", 60.0)
 
 
 @pytest.fixture(autouse=True)
