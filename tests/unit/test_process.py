@@ -173,7 +173,7 @@ async def run_operator(directory: Path, url: str, **options: Any) -> int:
         port=0,
         **options,
     )
-    return await asyncio.wait_for(process.run_operator(wanted), 30.0)
+    return await asyncio.wait_for(process.run_operator(wanted), 120.0)
 
 
 def refusing(plural: str, code: int) -> threads.Answer:
@@ -191,7 +191,7 @@ def refusing(plural: str, code: int) -> threads.Answer:
             open_watches.add(last)
             threads.watch(stays=True)(handler, closing)
         else:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while time.monotonic() < deadline and not ((kinds | {CRDS}) - {plural} <= open_watches):
                 time.sleep(0.01)
             threads.refusal(code, "it is not for you")(handler, closing)
@@ -236,7 +236,7 @@ def busy(writes: Writes) -> threads.Answer:
             threads.answer({**LEASE, "spec": holder})(handler, closing)
         elif handler.command in ("POST", "PATCH") and plural in {each.plural for each in KINDS}:
             writes.seen.append((plural, writes.lost.is_set()))
-            writes.lost.wait(20)
+            writes.lost.wait(60)
             threads.refusal(409)(handler, closing)
         elif "watch=true" in address.query:
             threads.watch(stays=True)(handler, closing)

@@ -49,7 +49,7 @@ class Scene:
         return facts
 
     async def until_rehearsed(self) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await self.rehearsed.get() == NAME
 
 

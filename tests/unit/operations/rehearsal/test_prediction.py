@@ -78,7 +78,7 @@ def test_a_turn_ends_with_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def slow(*of: Any) -> Any:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return judged(*of)
 
     monkeypatch.setattr(prediction, "_effects", slow)
@@ -87,13 +87,13 @@ def test_a_turn_ends_with_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         turn = asyncio.Lock()
         update = definition(), definition(enum=["s"]), None, None, None, turn
         task = asyncio.create_task(predict(api("s"), *update))
-        await asyncio.to_thread(begun.wait, 20)
+        await asyncio.to_thread(begun.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert turn.locked()
         go_on.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             report = await predict(api("s", "l"), *update)
         assert report.tally.affected[EffectKind.REFUSED] == 1
         assert not turn.locked()
