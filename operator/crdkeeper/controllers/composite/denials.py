@@ -49,7 +49,10 @@ class Denials:
     async def denied(self, definition: CompositeResourceDefinition) -> None:
         """A request for a composite was denied: a right is missing, or a webhook or policy denies it."""
         name = definition.metadata.name
-        async with self._turns.setdefault(name, asyncio.Lock()):
+        turn = self._turns.setdefault(name, asyncio.Lock())
+        async with turn:
+            if self._turns.get(name) is not turn:
+                return  # the definition has gone meanwhile
             if asyncio.get_running_loop().time() >= self._next.get(name, 0.0):
                 await self._review(definition)
 
@@ -68,6 +71,8 @@ class Denials:
         self._next[name] = asyncio.get_running_loop().time() + _PAUSE_SECONDS
         wanted = rights_to_compose(definition.spec.group, definition.spec.names.plural)
         missing = [str(each) for each in await self._rights.review(wanted) or ()]
+        if name not in self._next:
+            return  # the definition has gone meanwhile
         if missing:
             _log.warning("The composites of %s wait for the right to %s", name, ", ".join(missing))
             self._denied[name] = right_missing_to_compose(definition, missing)

@@ -2,8 +2,9 @@
 
 import asyncio
 
+from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.cluster.transport.client import ApiError
-from tests.unit.controllers.composite.scene import play, revision
+from tests.unit.controllers.composite.scene import MADE, play, revision
 from tests.unit.controllers.compositeresourcedefinition.scene import NAME, OBJECTS, Server
 
 
@@ -56,3 +57,29 @@ def test_a_policy_against_one_composite_holds_up_no_other() -> None:
         assert reviews(server) <= 3 * 5
 
     play(people, 30, revision())
+
+
+def test_a_definition_that_goes_during_a_review_and_comes_again() -> None:
+    async def people(server: Server) -> None:
+        server.missing = {"get", "patch"}
+
+        async def denied_slowly(_: str, path: str) -> None:
+            if path.endswith("/selfsubjectaccessreviews"):
+                await asyncio.sleep(1.0)
+            elif path.startswith(f"{OBJECTS}/"):
+                raise ApiError(403, {"message": "databases is forbidden"})
+
+        server.before = denied_slowly
+        await asyncio.sleep(2.0)
+        assert reviews(server) and NAME not in server.state.uncomposed
+        server.forced_out()
+        await asyncio.sleep(20.0)
+        server.missing.clear()
+        deny(server)
+        made = server.make()
+        server.make_crd(MADE, annotations={DEFINITION_UID: made["metadata"]["uid"]})
+        before = reads(server)
+        await asyncio.sleep(60.0)
+        assert reads(server) - before >= 3
+
+    play(people, 1, revision())
