@@ -376,6 +376,8 @@ class Composites:
         if definition is not None:
             if error.code == 403:
                 await self._denials.denied(definition)
+            if key not in self._uids:
+                return  # it has gone meanwhile, and nothing would take back what is said of it
             denied = error.code == 403 and self._denials.verdict(name) is not None
             await self._teller.tell(definition, _shown((namespace, of)), error, denied=denied)
 

@@ -79,6 +79,25 @@ def test_whether_all_composites_are_refused_is_said_anew_when_others_come_or_go(
     play(people, 3, revision())
 
 
+def test_nothing_is_said_of_a_composite_that_goes_while_it_is_refused() -> None:
+    async def people(server: Server) -> None:
+        first, *_ = names(server)
+
+        async def refused_slowly(method: str, path: str) -> None:
+            if method == "PATCH" and f"/{first}/status" in path:
+                await asyncio.sleep(5.0)
+                raise ApiError(422, {"message": f"{first}: status.must: Required value"})
+
+        server.before = refused_slowly
+        await asyncio.sleep(2.0)
+        del server.objects[f"{OBJECTS}/{first}"]
+        await asyncio.sleep(60.0)
+        assert told(server) is None
+        assert server.notes("CompositesNotComposed") == []
+
+    play(people, 3, revision())
+
+
 def test_revisions_that_may_not_be_listed_concern_all() -> None:
     async def people(server: Server) -> None:
         denied = True
