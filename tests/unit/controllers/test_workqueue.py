@@ -157,6 +157,19 @@ def test_a_key_that_failed_and_was_added_meanwhile_comes_at_once() -> None:
     assert reconciler.times == [0, 1]
 
 
+def test_a_failure_does_not_put_off_what_was_heard_meanwhile() -> None:
+    reconciler = Reconciler(failures={"a": 6})
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+        await asyncio.sleep(21)
+        assert reconciler.at_work == ["a"]
+        queue.add_within("a", 2.0)
+
+    work(reconciler, people)
+    assert reconciler.times == [0, 1.5, 3.5, 6.5, 11.5, 20.5, 23]
+
+
 def test_later() -> None:
     reconciler = Reconciler()
 

@@ -108,6 +108,26 @@ def test_a_failed_look_changes_nothing_and_is_repeated() -> None:
     play(people, [Unreachable("no answer"), ApiError(503, {"message": "overloaded"}), view("a")])
 
 
+def test_a_change_right_at_the_end_of_a_look_is_noticed_soon() -> None:
+    async def people(api: Api) -> None:
+        api.failures = [("GET", MIGRATIONS, ApiError(404, {"message": "not found"}))]
+        announced = api.request
+
+        async def request(method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
+            if path.partition("?")[0] == MIGRATIONS and api.failures:
+                # Somebody writes the policy just then.
+                policy = BuiltinPolicy.model_validate(api.objects[POLICY])
+                api.state.saw(BuiltinPolicy, "p", policy)
+            return await announced(method, path, body, **options)
+
+        api.request = request  # type: ignore[method-assign]
+        await asyncio.sleep(2.0)
+        assert api.failures == []
+        assert api.writes("POST", MIGRATIONS) == 1
+
+    play(people, [view("a")])
+
+
 def test_while_migrations_are_unknown_it_looks_again() -> None:
     async def people(api: Api) -> None:
         api.failures = [("GET", MIGRATIONS, ApiError(404, {"message": "not found"}))]

@@ -106,6 +106,25 @@ def test_a_crowd_that_never_ends_delays_an_answer_by_seconds() -> None:
     play(world, people)
 
 
+def test_what_becomes_due_right_at_the_end_of_a_probe_does_not_wait_until_the_answer_is_old() -> None:
+    class Changing(World):
+        async def ask(self, subject: Subject, before: Any) -> Any:
+            value = await super().ask(subject, before)
+            if len(self.asked) == 1:
+                self.about = "second"
+                assert self.look() == (None, PENDING)
+            return value
+
+    world = Changing()
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(3.0)
+
+    play(world, people)
+    assert [round(at) for at, _ in world.asked] == [0, 1]
+
+
 def test_it_is_asked_again_when_the_answer_is_old_and_told_only_if_it_differs() -> None:
     world = World()
 
