@@ -76,6 +76,8 @@ class CompiledRevisions:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._reading: dict[str, asyncio.Lock] = {}
         """By the uid of a revision."""
+        self._outdated: set[str] = set()
+        """The uids of revisions for which other schemas came while they were being compiled."""
         self._turn = asyncio.Lock()
         """Of compiling: threads share one processor with the event loop."""
 
@@ -95,10 +97,14 @@ class CompiledRevisions:
             known = self._known.get(revision.uid)
             if known is not None and now < known.until:
                 return known.result
+            self._outdated.discard(revision.uid)
             try:
                 found = await self._compile(revision, known)
             except (ApiError, Unreachable) as error:
                 found = _doubted(revision, known, error)
+            if revision.uid in self._outdated:
+                self._outdated.discard(revision.uid)
+                found.until = 0.0
             self._known[revision.uid] = found
             self._known.move_to_end(revision.uid)
             while len(self._known) > _MOST:
@@ -136,6 +142,9 @@ class CompiledRevisions:
         known = self._known.get(revision.uid)
         if known is not None:
             known.until = 0.0
+        reading = self._reading.get(revision.uid)
+        if reading is not None and reading.locked():
+            self._outdated.add(revision.uid)
 
     async def _compile(self, revision: SeenRevision, known: _Known | None) -> _Known:
         value = await get_composition_revision(self._client, revision.name)

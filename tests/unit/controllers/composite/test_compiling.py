@@ -9,7 +9,7 @@ from crdkeeper.controllers.composite.compiling import CompiledRevisions
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import NewRevision, content_of, seen_revision, wanted
 from tests import virtualtime
-from tests.unit.controllers.composition.test_controller import Server
+from tests.unit.controllers.composition.test_controller import CRD, Server
 from tests.unit.core.revisions.revisions import composition
 
 
@@ -36,4 +36,32 @@ def test_an_error_in_crdkeeper_is_met_once(monkeypatch: Any) -> None:
         assert met == ["x"]
 
     monkeypatch.setattr(compiling, "compile_composition", fails)
+    virtualtime.run(main())
+
+
+def test_a_crd_that_changes_while_a_revision_is_compiled_has_it_compiled_again(monkeypatch: Any) -> None:
+    server, met = Server(), list[int]()
+    new = wanted(content_of(composition("a")), [], 0)
+    assert isinstance(new, NewRevision)
+    made = new.to_object()
+    made["metadata"] |= {"uid": "u", "resourceVersion": "1", "generation": 1}
+    server.objects[f"{REVISIONS}/small-1"] = made
+    revision = seen_revision(made)
+
+    def changing(*_: Any) -> None:
+        crd = server.objects[CRD]
+        met.append(crd["metadata"]["generation"])
+        if len(met) == 1:
+            server.objects[CRD] = {**crd, "metadata": {**crd["metadata"], "generation": 2}}
+            compiled.expire(revision)
+        raise RecursionError
+
+    monkeypatch.setattr(compiling, "compile_composition", changing)
+    compiled = CompiledRevisions(cast(Client, server), lambda: ())
+
+    async def main() -> None:
+        for _ in range(3):
+            await compiled.of(revision)
+        assert met == [1, 2]
+
     virtualtime.run(main())
