@@ -31,10 +31,10 @@ async def list_migrations(client: Client) -> list[StorageMigration] | None:
     return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
 
 
-async def list_migrations_of(client: Client, definition: str) -> list[StorageMigration] | None:
-    """The StorageMigrations of a CRD that can be parsed; None if the kind is not installed.
+async def list_migrations_of(client: Client, definition: str = "") -> list[StorageMigration] | None:
+    """The StorageMigrations of a CRD, or else of all resources, that can be parsed.
 
-    Raises ApiError and Unreachable.
+    None if the kind is not installed. Raises ApiError and Unreachable.
     """
     found: list[StorageMigration] = []
     try:
@@ -42,7 +42,7 @@ async def list_migrations_of(client: Client, definition: str) -> list[StorageMig
             for each in body["items"]:
                 with suppress(ValidationError):
                     migration = StorageMigration.model_validate(each)
-                    if str(migration.spec.resource) == definition:
+                    if definition in ("", str(migration.spec.resource)):
                         found.append(migration)
     except ApiError as error:
         if error.code == 404:

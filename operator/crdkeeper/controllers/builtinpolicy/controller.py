@@ -14,7 +14,7 @@ from crdkeeper.cluster.resources.kinds import (
     create_migration,
     delete_migration,
     get_builtin_policy,
-    list_migrations,
+    list_migrations_of,
     put_status,
 )
 from crdkeeper.cluster.transport.client import ApiError, Client
@@ -93,7 +93,7 @@ class BuiltinPolicies:
             )
             self.queue.add_within(name, _LOOK_SECONDS)
             return
-        migrations = await list_migrations(self._client)
+        migrations = await list_migrations_of(self._client)
         if migrations is None:
             # An API server that has just started may not know the kind yet, and nobody tells when it does.
             self.queue.add_within(name, _LOOK_SECONDS)

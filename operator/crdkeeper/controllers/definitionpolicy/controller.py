@@ -12,7 +12,12 @@ from crdkeeper.api.meta import READY, set_condition, summarize
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.events import send_definition_event, send_event
-from crdkeeper.cluster.resources.kinds import apply_status, create_migration, list_migrations, list_policies
+from crdkeeper.cluster.resources.kinds import (
+    apply_status,
+    create_migration,
+    list_migrations_of,
+    list_policies,
+)
 from crdkeeper.cluster.resources.protection import why_unprotected
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.context import Context
@@ -131,7 +136,7 @@ class DefinitionPolicies:
         if rules.policy is None:
             # At the start no policy may be known yet, and a label counts only if none selects the CRD.
             rules = self._rules(await list_policies(self._client) or (), definition)
-        stored = await list_migrations(self._client)
+        stored = await list_migrations_of(self._client, name)
         if definition is None or rules is None or stored is None:
             return
         wanted = wanted_migration(rules, definition, stored)

@@ -90,6 +90,18 @@ def test_without_the_record_there_is_no_migration() -> None:
     play(people, [view("a")])
 
 
+def test_a_migration_of_another_release_keeps_no_other_from_being_made() -> None:
+    async def people(api: Api) -> None:
+        api.objects[f"{MIGRATIONS}/newer"] = {
+            "metadata": {"name": "newer"},
+            "spec": {"resource": {"group": "other.example.com", "resource": "others"}, "mode": "Sometimes"},
+        }
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 1
+
+    play(people, [view("a")])
+
+
 def test_an_unfinished_migration_is_the_only_one() -> None:
     async def people(api: Api) -> None:
         await asyncio.sleep(600.0)

@@ -95,6 +95,18 @@ def test_the_next_migration_is_made_when_one_that_failed_is_deleted() -> None:
     play(with_the_failed_one)
 
 
+def test_a_migration_of_another_release_keeps_no_other_from_being_made() -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
+        api.objects[f"{MIGRATIONS}/newer"] = {
+            "metadata": {"name": "newer"},
+            "spec": {"resource": {"group": "other.example.com", "resource": "others"}, "mode": "Sometimes"},
+        }
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 1
+
+    play(people)
+
+
 def test_a_deleted_migration_of_a_crd_that_nobody_knows_is_nothing() -> None:
     async def people(state: ClusterState, api: FakeApi) -> None:
         state.saw_migration("never-seen", None)
