@@ -229,6 +229,9 @@ class DefinitionReports:
     async def _reconcile(self, name: str) -> None:
         subject = self._subject(name)
         if subject is None:
+            if name not in self._state.seen:
+                # It may have been deleted while it was being assessed.
+                self._assessor.forget(name)
             return
         seen = subject.seen
         pending = self._probes.pending(name, subject)
@@ -306,7 +309,8 @@ class DefinitionReports:
                 self._state.reports.pop(name, None)
                 self._queue.add_within(name, _GATHERING_SECONDS)
                 return
-        self._reported[name] = uid, wanted.reported
+        if name in self._state.seen:
+            self._reported[name] = uid, wanted.reported
         known = self._state.reports.get(name)
         # Changed or deleted in the meantime; then the name is in the queue again.
         if known is not None and not known.is_newer_than(record):

@@ -41,6 +41,9 @@ TROUBLES = {
 class ReportsApi(FakeApi):
     """Stores what is applied, and shows it to those who watch."""
 
+    reports: DefinitionReports
+    """The controller at work."""
+
     def __init__(self) -> None:
         super().__init__()
         self.revision = 100
@@ -109,6 +112,7 @@ def play(people: Callable[[ClusterState, ReportsApi], Awaitable[None]], *probes:
         api, state, metrics = ReportsApi(), ClusterState(), OperatorMetrics()
         api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",))
         reports = DefinitionReports(cast(Client, api), state, metrics, identity="me", probes=probes)
+        api.reports = reports
         task = asyncio.create_task(reports.run())
         state.saw_definition(NAME, seen(stored=("v2",)))
         await people(state, api)
