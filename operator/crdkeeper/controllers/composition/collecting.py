@@ -52,8 +52,13 @@ class RevisionCollector:
         """Why a Composition has revisions that nobody needs, if only a person can help; or else empty."""
         return self._kept.get(name, "")
 
-    async def collect(self, name: str, limit: int | None, own: Sequence[SeenRevision]) -> None:
-        """Delete what may go of a Composition's revisions; `limit` is None if the Composition is gone."""
+    async def collect(
+        self, name: str, limit: int | None, own: Sequence[SeenRevision], *, wait: bool = False
+    ) -> None:
+        """Delete what may go of a Composition's revisions; `limit` is None if the Composition is gone.
+
+        While there is a look for another one, only if it is to `wait` for that; otherwise some time later.
+        """
         if not superfluous(own, limit):
             self._kept.pop(name, None)
             if limit is None and not own:
@@ -62,6 +67,10 @@ class RevisionCollector:
         loop = asyncio.get_running_loop()
         if (left := self._due.get(name, 0.0) - loop.time()) > 0.0:
             self._again(name, left)
+            return
+        if self._turn.locked() and not wait:
+            # Those that need no look must not wait for the workers that do.
+            self._again(name, _PAUSE)
             return
         async with self._turn:
             began = loop.time()

@@ -193,7 +193,7 @@ class Compositions:
         limit = composition.spec.revision_history_limit
         if failure is None and _says_kept(composition):
             # Else a process that starts would say for a moment that nothing is in the way.
-            await self._collector.collect(name, limit, self._own(name))
+            await self._collector.collect(name, limit, self._own(name), wait=True)
         status = await self._write_status(composition, replace(facts, kept=self._collector.kept(name)))
         if failure is not None:
             raise failure
