@@ -42,7 +42,7 @@ from crdkeeper.operations.migration.observe import another_began, observe
 from crdkeeper.operations.migration.preparation import endpoint_of, prepare_sweep
 from crdkeeper.operations.migration.sharedpass import Pass, shared_pass
 from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
-from crdkeeper.operations.migration.waiting import end, first_of
+from crdkeeper.operations.migration.waiting import end, first_of, in_turn
 
 _log = logging.getLogger(__name__)
 
@@ -283,8 +283,10 @@ class MigrationRun:
         if self._slots.locked():
             self._happened(SweepQueued(began.type))
             await self._saved()
-        async with self._slots:
-            await self._sweep(began)
+        async with in_turn(self._slots, self._wake) as has_turn:
+            # Or else something has changed meanwhile.
+            if has_turn:
+                await self._sweep(began)
 
     async def _sweep(self, began: SweepBegan) -> None:
         if began.fresh:

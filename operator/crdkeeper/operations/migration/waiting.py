@@ -1,6 +1,8 @@
 """Waits for several things at once, and ends them."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 
@@ -33,3 +35,19 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
             each.exception()
     if cancelled is not None:
         raise cancelled
+
+
+@asynccontextmanager
+async def in_turn(slots: asyncio.Semaphore, woken: asyncio.Event) -> AsyncIterator[bool]:
+    """Have one of the slots until the end of the block; False, and none, if the event is set before that."""
+    turn = asyncio.create_task(slots.acquire())
+    waking = asyncio.create_task(woken.wait())
+    try:
+        await asyncio.wait({turn, waking}, return_when=asyncio.FIRST_COMPLETED)
+        yield turn.done()
+    finally:
+        try:
+            await end(turn, waking)
+        finally:
+            if not turn.cancelled():
+                slots.release()

@@ -64,6 +64,10 @@ class Operator:
     def ended(self) -> bool:
         return self.cluster.stored.status.completion_time is not None
 
+    def ready(self) -> list[str]:
+        """The reason of the condition Ready, once there is one."""
+        return [each.reason for each in self.cluster.stored.status.conditions if each.type == "Ready"]
+
     def counted(self, state: str) -> float | None:
         return self.metrics.registry.get_sample_value("crdkeeper_migrations", {"state": state})
 
@@ -131,6 +135,28 @@ class TestEvents:
             assert_migrated(operator.cluster)
 
         operate(story, made=migration(**SLOWLY))
+
+    def test_a_changed_spec_reaches_one_that_waits_for_its_turn(self) -> None:
+        async def story(operator: Operator) -> None:
+            slots = operator.controller._slots
+            for _ in range(4):
+                await slots.acquire()
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["Queued"])
+            operator.cluster.change_spec(suspend=True)
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["Suspended"], 5.0)
+            slots.release()
+            async with asyncio.timeout(1.0), slots:
+                assert operator.rewritten == 0
+            operator.cluster.change_spec(suspend=False)
+            operator.watch()
+            await operator.until(operator.ended)
+            assert_migrated(operator.cluster)
+            async with asyncio.timeout(1.0), slots:
+                assert slots.locked()
+
+        operate(story)
 
     def test_a_changed_crd_wakes_its_run(self) -> None:
         async def story(operator: Operator) -> None:
