@@ -73,6 +73,8 @@ class RuleBook:
     conversions: dict[str, Served] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     _seen: str = ""
+    _missing: frozenset[str] = frozenset()
+    """The conversions that serve, but whose rules were in none of the files at the last look."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Read the files, call `loaded`, and do so again when they change, until cancelled."""
@@ -98,11 +100,11 @@ class RuleBook:
         """Does nothing."""
 
     def refresh(self) -> bool:
-        """Read the files if they have changed since the last time; returns whether they have."""
+        """Look at the files, and compile what has changed; returns whether anything has or is dropped."""
         contents = dict(_contents(self.paths))
         seen = sha256(repr(sorted(contents.items())).encode()).hexdigest()
         if seen == self._seen:
-            return False
+            return self._drop_missing()
         self._seen = seen
         self._compile(contents)
         return True
@@ -123,13 +125,20 @@ class RuleBook:
             problem = self._add(name, rule, definitions.get(name))
             if problem:
                 problems[name] = problem
-        if not problems:
-            # Only what is known to be gone is dropped: an unreadable file may contain it.
-            self.conversions = {name: each for name, each in self.conversions.items() if name in rules}
+        # An unreadable file may contain what is missing, and so may one that is being written right now: only
+        # what is still missing at the next look, when nothing has changed, is known to be gone.
+        self._missing = frozenset() if problems else frozenset(self.conversions.keys() - rules.keys())
         for name, problem in problems.items():
             kept = " The previous rules are still served." if name in self.conversions else ""
             _log.error("%s: %s%s", name, problem, kept)
         self.problems = problems
+
+    def _drop_missing(self) -> bool:
+        missing, self._missing = self._missing, frozenset()
+        if missing:
+            self.conversions = {name: each for name, each in self.conversions.items() if name not in missing}
+            _log.info("Converting no more, as no file has the rules: %s.", ", ".join(sorted(missing)))
+        return bool(missing)
 
     def _add(self, name: str, rule: VersionConversion, definition: Mapping[str, Any] | None) -> str:
         if definition is None:
