@@ -12,17 +12,13 @@ from crdkeeper.api.meta import READY, set_condition, summarize
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.events import send_definition_event, send_event
-from crdkeeper.cluster.resources.kinds import (
-    apply_status,
-    create_migration,
-    list_migrations_of,
-    list_policies,
-)
+from crdkeeper.cluster.resources.kinds import create_migration, list_migrations_of, list_policies
 from crdkeeper.cluster.resources.protection import why_unprotected
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionpolicy.changes import ChangeGuard
 from crdkeeper.controllers.definitionpolicy.finalizers import FinalizerReleases
+from crdkeeper.controllers.definitionpolicy.statuses import PolicyStatuses
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
@@ -67,6 +63,7 @@ class DefinitionPolicies:
         """When the last look at whether the API server protects began, for all policies; why it does not."""
         self._changed = float("-inf")
         """When a policy was last seen to change: somebody may have set right what protects, too."""
+        self._statuses = PolicyStatuses(client)
         self._changes = ChangeGuard(client, state, webhook, namespace, self._guard_changed)
         self.definitions = WorkQueue(self._reconcile_definition)
         self.policies = WorkQueue(self._reconcile_policy, workers=1)
@@ -76,7 +73,7 @@ class DefinitionPolicies:
             metrics,
             self._governance,
             identity=identity,
-            publish=self._reconcile_policy,
+            publish=self._publish,
         )
         state.listen(self._saw)
 
@@ -176,8 +173,21 @@ class DefinitionPolicies:
         return self._unprotected[1]
 
     async def _reconcile_policy(self, name: str) -> None:
+        if self._statuses.busy(name):
+            # The only worker of all policies does not wait for one of them.
+            self.policies.add_within(name, _STATUS_DELAY)
+            return
+        await self._publish(name)
+
+    async def _publish(self, name: str) -> None:
+        """Write the status of a policy, if it is not up to date."""
+        async with self._statuses.turn(name):
+            await self._publish_in_turn(name)
+
+    async def _publish_in_turn(self, name: str) -> None:
         policy = self._state.of(DefinitionPolicy).get(name)
         if policy is None:
+            self._statuses.forget(name)
             return
         unprotected, number = "", 0
         if policy.spec.protection.deletion == "Deny":
@@ -189,7 +199,7 @@ class DefinitionPolicies:
         unjudged = self._changes.trouble if guarding([policy]) else ""
         elsewhere = self._governance.elsewhere(name)
         now = standing(policy, mine, self._state.migrations_of, unprotected, unjudged, elsewhere)
-        status = policy.status.model_copy(deep=True)
+        status = self._statuses.latest(policy).model_copy(deep=True)
         status.protected = number
         status.selected, status.outdated, status.failing = now.selected, now.outdated, now.failing
         status.observed_generation = policy.metadata.generation
@@ -217,10 +227,9 @@ class DefinitionPolicies:
                 now=self._client.now(),
             )
         summarize(status.conditions, stalled=True, now=self._client.now())
-        if status == policy.status:
+        if self._statuses.shows(policy, status):
             return
-        updated: DefinitionPolicy = policy.model_copy(update={"status": status})
-        await apply_status(self._client, updated)
+        await self._statuses.write(policy, status)
         if changed and now.ready == "False":
             await send_event(
                 self._client, policy, "Warning", now.reason, now.message, instance=self._identity

@@ -1,0 +1,89 @@
+"""Writes the policies' status: one write at a time for each policy, and each compared with the one before.
+
+A watch may be late. Compared with what it has shown, a status that leads back to that would not be written,
+and what was written in between would stay: but nothing is released before the status has shown why.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionPolicyStatus
+from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.cluster.resources.kinds import put_status
+from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The last write of a policy's status."""
+
+    uid: str | None
+    version: int
+    """The resourceVersion that it led to."""
+    status: DefinitionPolicyStatus | None
+    """None if it is not known whether it was stored."""
+
+
+class PolicyStatuses:
+    """What this process has written last, of each policy whose watch has not shown it yet."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """A lock is gone as soon as nobody holds it or waits for it."""
+        self._written: dict[str, _Written] = {}
+
+    def turn(self, name: str) -> asyncio.Lock:
+        """Held by who compares and writes the status of the policy of that name."""
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    def busy(self, name: str) -> bool:
+        """Whether somebody holds the turn."""
+        turn = self._turns.get(name)
+        return turn is not None and turn.locked()
+
+    def latest(self, policy: DefinitionPolicy) -> DefinitionPolicyStatus:
+        """The newest status that is known: as the policy was seen, or as written since."""
+        written = self._unseen(policy)
+        return policy.status if written is None or written.status is None else written.status
+
+    def shows(self, policy: DefinitionPolicy, status: DefinitionPolicyStatus) -> bool:
+        """Whether the API server is known to have this status already."""
+        written = self._unseen(policy)
+        return status == (policy.status if written is None else written.status)
+
+    def forget(self, name: str) -> None:
+        """The policy is gone. Called in its turn, as is `write`: so nothing is left of it."""
+        self._written.pop(name, None)
+
+    async def write(self, policy: DefinitionPolicy, status: DefinitionPolicyStatus) -> None:
+        """Write it; does nothing if there is no policy of that name. Raises ApiError and Unreachable."""
+        name, uid = policy.metadata.name, policy.metadata.uid
+        # If no answer comes, it may be stored or not: then even the same is written again.
+        self._written[name] = _Written(uid, 0, None)
+        updated: DefinitionPolicy = policy.model_copy(update={"status": status})
+        try:
+            answer = await put_status(self._client, updated, accept=METADATA_ONLY)
+        except ApiError as error:
+            if error.code == 404:
+                return
+            raise
+        stored = ObjectMeta.model_validate(answer["metadata"])
+        self._written[name] = _Written(uid, _number(stored.resource_version), status)
+
+    def _unseen(self, policy: DefinitionPolicy) -> _Written | None:
+        """The last write, unless the policy as it was seen is as new."""
+        name = policy.metadata.name
+        written = self._written.get(name)
+        if written is None:
+            return None
+        seen = written.status is not None and written.version <= _number(policy.metadata.resource_version)
+        if seen or written.uid != policy.metadata.uid:
+            del self._written[name]
+            return None
+        return written
+
+
+def _number(resource_version: str | None) -> int:
+    return int(resource_version) if resource_version and resource_version.isdecimal() else 0
