@@ -118,9 +118,11 @@ class FinalizerReleases:
         if look != former:
             self._unshown.add(name)
         if name in self._unshown and not self._unseen(subject.policy):
-            shown = self._unshown.intersection(self._governed(subject.policy))
+            governed = self._unshown.intersection(self._governed(subject.policy))
+            shown = {each: self._looks[each] for each in governed}
             await self._publish(subject.policy)
-            self._unshown -= shown
+            # Another worker may have looked again by now, and status does not show that.
+            self._unshown -= {each for each, was in shown.items() if self._looks.get(each) == was}
         if self._unseen(subject.policy):
             # Status shows figures of all CRDs or none, and nothing is released before it has shown it.
             self.queue.add_within(name, _UNSEEN_SECONDS if look.due else self._interval(look))

@@ -101,8 +101,9 @@ def play(
     *rules: dict[str, str],
     setting: Callable[[_C], None] = lambda _: None,
     cluster: Callable[[], _C] = Cluster,  # type: ignore[assignment]
+    queues: bool = True,
 ) -> None:
-    """One CRD, and a policy that releases finalizers."""
+    """One CRD, and a policy that releases finalizers. Without `queues`, the test calls what these would."""
 
     async def main() -> None:
         api, state = cluster(), ClusterState()
@@ -115,17 +116,19 @@ def play(
             namespace="crdkeeper-system",
             webhook=WebhookAddress(),
         )
-        queues = [
-            asyncio.create_task(each.run()) for each in (controller.policies, controller.finalizers.queue)
+        running = [
+            asyncio.create_task(each.run())
+            for each in (controller.policies, controller.finalizers.queue)
+            if queues
         ]
         state.saw_definition(NAME, seen())
         governs = policy("p", finalizers=[*(rules or [rule()])])
         api.objects[f"{POLICIES}/p"] = governs.to_object()
         state.saw(DefinitionPolicy, "p", governs)
         await people(state, api)
-        for each in queues:
+        for each in running:
             each.cancel()
-        await asyncio.gather(*queues, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finalizers_module, "monotonic", virtualtime.now)
