@@ -127,7 +127,8 @@ _ABOUT_EXPRESSIONS = frozenset((rules.CEL, rules.CEL_COST, rules.OLD_SELF))
 
 def _is_unsure(violation: Violation, report: Report) -> bool:
     """Whether a message is the server's own, or depends on the validity of a default."""
-    if violation.rule not in _ABOUT_EXPRESSIONS:
+    of_default = violation.rule is rules.DEFAULT_VALUE and violation.detail.startswith("rule compile error: ")
+    if violation.rule not in _ABOUT_EXPRESSIONS and not of_default:
         return False
     path = str(violation.path)
     return any(each.rule is rules.DEFAULT_VALUE or str(each.path) == path for each in report.unchecked)
