@@ -34,6 +34,7 @@ from crdkeeper.core.migration.record import Announcement
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.migration.sharding import Shard
 from crdkeeper.core.resourcenames import suggest
+from crdkeeper.operations.migration.following import given_up, nothing_due, silence
 from crdkeeper.operations.migration.rights import (
     LIST_MIGRATIONS,
     rights_to_look,
@@ -46,9 +47,6 @@ from crdkeeper.operations.rights import check_rights, explain
 
 _POLL_SECONDS = 2.0
 _NO_NEWS_SECONDS = 60.0
-_HOPELESS = frozenset((("Permitted", "Forbidden"), ("Resolved", "ResourceNotFound")))
-"""Waits of somebody else's run, by condition and reason, that only a person can end: a command reports that
-and exits, as it does for its own run (`Hold.lasting`)."""
 
 
 class UnknownResource(Exception):
@@ -108,6 +106,8 @@ class Standalone:
     """Whether the object was deleted in the meantime."""
     _needed: list[Right] = field(default_factory=list, init=False)
     """The rights that what is done at present needs."""
+    _taken_over: int = field(default=0, init=False)
+    """How often another process stored nothing for so long that this one went on in its place."""
 
     async def run(self) -> None:
         """Run or follow the migration to its end, successful or not.
@@ -163,7 +163,10 @@ class Standalone:
                         continue  # the name was taken in the meantime
                     self.say(f"Created StorageMigration {name}.")
                     theirs = await self._go_on(created)
-            if theirs is None or not self._wants_more(await self._follow(theirs)):
+            if theirs is None:
+                return
+            followed = await self._follow(theirs)
+            if followed is not None and not self._wants_more(followed):
                 return
 
     async def _review(
@@ -316,7 +319,12 @@ class Standalone:
                 seen.spec.retry.limit = limit
                 run.update(seen)
 
-    async def _follow(self, migration: StorageMigration) -> StorageMigration:
+    async def _follow(self, migration: StorageMigration) -> StorageMigration | None:
+        """Its state at the end. None if nobody seems to run it any more, so that this process may.
+
+        What the last process of a command sent before it died can arrive after this one has read the object,
+        and looks like the work of one that lives.
+        """
         name = migration.metadata.name
         who = {OPERATOR: "The operator", CLI: "Another process"}.get(
             manager := migration.spec.managed_by, manager
@@ -331,7 +339,8 @@ class Standalone:
         while True:
             self.refused = migration.status.quarantine.objects
             self.watch(migration)
-            if migration.status.completion_time is not None or self._given_up(migration):
+            limit = self.request.spec().retry.limit
+            if migration.status.completion_time is not None or given_up(migration, limit):
                 return migration
             await asyncio.sleep(max(_POLL_SECONDS, self.apart))
             try:
@@ -340,28 +349,27 @@ class Standalone:
                 if not may_pass(error):
                     raise
                 self.say(f"The API server does not respond: {error}")
+                moved_at = clock()  # whoever runs it cannot store anything either
                 continue
             if seen is None or seen.metadata.uid != migration.metadata.uid:
                 self.gone = True
                 return migration
-            if seen.metadata.resource_version != migration.metadata.resource_version:
+            moved = seen.metadata.resource_version != migration.metadata.resource_version
+            if moved or nothing_due(seen, self.client.now()):
                 moved_at = clock()
-            elif not reported and clock() - moved_at > _NO_NEWS_SECONDS:
+            silent, most = clock() - moved_at, silence(self._taken_over)
+            if manager == CLI and silent > most:
+                self.say(f"{name} has not moved for {most:.0f} s: going on in the place of another process.")
+                self._taken_over += 1
+                return None
+            if not reported and silent > _NO_NEWS_SECONDS:
                 self.say(f"{name} has not moved for {_NO_NEWS_SECONDS:.0f} s. Does {who.lower()} still run?")
                 if manager == OPERATOR:
                     self.say(f"If not, delete StorageMigration {name}, and run the same command again.")
+                elif manager == CLI:
+                    self.say(f"After {most:.0f} s, this process goes on in its place.")
                 reported = True
             self.migration = migration = seen
-
-    def _given_up(self, migration: StorageMigration) -> bool:
-        """Whether not to wait for what holds up someone else's run."""
-        status, limit = migration.status, self.request.spec().retry.limit
-        waiting = status.progress.quarantined and status.quarantine.next_retry_time is not None
-        if waiting and limit is not None and status.quarantine.rounds >= limit:
-            return True
-        return any(
-            each.status == "False" and (each.type, each.reason) in _HOPELESS for each in status.conditions
-        )
 
     def _wants_more(self, followed: StorageMigration) -> bool:
         """Whether someone else's migration has succeeded without a trim, which this request asks for."""
