@@ -180,7 +180,8 @@ def migrate(
 
     Exit codes: 0 if the old versions were trimmed or there was nothing to do, 1 if a migration failed,
     objects were refused, or an outdated CRD was left out because it is not served, 2 for
-    incorrect usage, 130 and 143 if stopped by Ctrl-C or SIGTERM, with the state saved.
+    incorrect usage, 130 and 143 if stopped by Ctrl-C or SIGTERM, with the state saved; if
+    the API server does not respond within 3 seconds, the command says what it had saved before.
     """
     chosen = all_outdated or bool(selector.strip())
     if bool(resources) == chosen:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, find_condition
-from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
+from crdkeeper.api.storagemigration import RefusedObject, StorageMigration, StorageMigrationStatus
 from crdkeeper.cli.output.table import table
 from crdkeeper.core.text import count
 
@@ -117,22 +117,33 @@ def failure(migration: StorageMigration, *, gone: bool, followed: bool) -> str:
     return f"{resource}: {summary.reason}: {said}"
 
 
-def interruption(migration: StorageMigration | None, *, stored: bool, followed: bool) -> str:
-    """The progress when the command was told to stop, and how to resume."""
+def interruption(
+    migration: StorageMigration | None, *, saved: StorageMigrationStatus | None, followed: bool
+) -> str:
+    """The progress when the command was told to stop, and how to resume from what is `saved`, if anything."""
     if migration is None:
         return "Interrupted before anything was done."
+    name = migration.metadata.name
     if followed:
-        return f"Stopped watching; StorageMigration {migration.metadata.name} continues."
+        return f"Stopped watching; StorageMigration {name} continues."
     if migration.spec.mode == "Plan":
         return "Interrupted. Nothing was written."
+    far = _how_far(migration)
+    if saved is None:
+        return f"Interrupted{far}; nothing is trimmed. To start over, run the same command again."
+    before = _how_far(migration.model_copy(update={"status": saved}))
+    if before == far:
+        return f"Interrupted{far}; saved in StorageMigration {name}. To resume, run the same command again."
+    # No answer confirmed the last save, or it was refused, as after someone else has changed the status.
+    return (
+        f"Interrupted{far}, which could not be saved: StorageMigration {name} was last saved{before}. "
+        f"To resume from there, run the same command again."
+    )
+
+
+def _how_far(migration: StorageMigration) -> str:
     now = phase(migration)
-    far = f" at {now.done:,} of {now.total:,} objects ({now.name})" if now.total else f" ({now.name})"
-    if stored:
-        return (
-            f"Interrupted{far}; saved in StorageMigration {migration.metadata.name}. "
-            f"To resume, run the same command again."
-        )
-    return f"Interrupted{far}; nothing is trimmed. To start over, run the same command again."
+    return f" at {now.done:,} of {now.total:,} objects ({now.name})" if now.total else f" ({now.name})"
 
 
 def refused_table(

@@ -53,13 +53,13 @@ def report(attempts: Sequence[Attempt], output: str, *, several: bool) -> int:
 def report_interruption(attempts: Sequence[Attempt], output: str, *, several: bool) -> None:
     """Print how far they got when the command was told to stop, and how to resume."""
     if not attempts:
-        line(interruption(None, stored=False, followed=False), err=True)
+        line(interruption(None, saved=None, followed=False), err=True)
     for each in attempts:
         if each.ended:
             _report_end(each, output, several=several)
             continue
         work = each.work
-        told = interruption(work.migration, stored=work.stored, followed=work.followed)
+        told = interruption(work.migration, saved=work.saved, followed=work.followed)
         line(f"{work.request.resource}: {told}" if several else told, err=True)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from crdkeeper.api.meta import API_VERSION, CLI, OPERATOR, find_condition
-from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
+from crdkeeper.api.storagemigration import RefusedObject, StorageMigration, StorageMigrationStatus
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
@@ -98,8 +98,8 @@ class Standalone:
     """The latest state."""
     refused: Sequence[RefusedObject] = field(default=(), init=False)
     """The refused objects by name; if the run is ours, possibly more than the status lists."""
-    stored: bool = field(default=False, init=False)
-    """Whether the migration is stored as an object in the cluster."""
+    saved: StorageMigrationStatus | None = field(default=None, init=False)
+    """The latest status that is known to be stored; None if the migration is not an object in the cluster."""
     followed: bool = field(default=False, init=False)
     """Whether someone else runs it."""
     gone: bool = field(default=False, init=False)
@@ -150,7 +150,7 @@ class Standalone:
                     theirs = migration
                 case Over(migration):
                     self.say(f"StorageMigration {migration.metadata.name} is over.")
-                    self.migration, self.stored = migration, True
+                    self.migration, self.saved = migration, migration.status
                     return
                 case Resume(migration):
                     await self._review(definition, migration.metadata.name)
@@ -190,7 +190,7 @@ class Standalone:
         """Run the migration together with other processes."""
 
         def saw(current: StorageMigration) -> None:
-            self.migration, self.stored = current, True
+            self.migration, self.saved = current, current.status
             self.refused = current.status.quarantine.objects
             self.watch(current)
 
@@ -251,7 +251,8 @@ class Standalone:
         sharing: Sharing | None = None,
     ) -> StorageMigration | None:
         """Run it, recorded in the cluster if possible. Returns it if someone else took it over."""
-        self.migration, self.stored, self.followed = migration, record is not None, False
+        self.migration, self.followed = migration, False
+        self.saved = migration.status if record is not None else None
         waits = True
 
         async def save(current: StorageMigration) -> bool:
@@ -259,12 +260,18 @@ class Standalone:
             if sharing is not None:  # The parts are written by others.
                 current.status.shards = sharing.migration.status.shards or current.status.shards
             self.watch(current)
+            if record is None:
+                return True
+            status = current.status
             try:
-                return record is None or await record.save(current)
+                if not await record.save(current):
+                    return False
             except ApiError as error:
                 # The run would try again without end.
                 await explain(self.client, error, self._needed)
                 raise
+            self.saved = status
+            return True
 
         def patience(hold: Hold) -> bool:
             nonlocal waits
@@ -333,7 +340,7 @@ class Standalone:
         waits = manager == OPERATOR and not migration.status.conditions
         does = "has not begun" if waits else "is already running"
         self.say(f"{who} {does} StorageMigration {name}: following it.")
-        self.migration, self.stored, self.followed = migration, True, True
+        self.migration, self.saved, self.followed = migration, migration.status, True
         clock = asyncio.get_running_loop().time
         moved_at, reported = clock(), False
         while True:

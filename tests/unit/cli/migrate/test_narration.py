@@ -157,19 +157,38 @@ def test_other_failures_are_told_as_their_condition_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "stored", "followed", "words"),
+    ("made", "saved", "followed", "words"),
     [
-        (None, False, False, "before anything was done"),
-        (rewriting(), True, False, "at 40 of 1,000 objects (Rewriting); saved in StorageMigration widgets"),
-        (rewriting(), False, False, "To start over"),
-        (rewriting(), True, True, "Stopped watching"),
-        (migration(mode="Plan"), False, False, "Nothing was written."),
+        (None, None, False, "before anything was done"),
+        (
+            rewriting(),
+            rewriting(),
+            False,
+            "at 40 of 1,000 objects (Rewriting); saved in StorageMigration widgets",
+        ),
+        (
+            rewriting(),
+            rewriting(30),
+            False,
+            "at 40 of 1,000 objects (Rewriting), which could not be saved: StorageMigration "
+            "widgets.example.com-cli was last saved at 30 of 1,000 objects (Rewriting). "
+            "To resume from there, run the same command again.",
+        ),
+        (
+            rewriting(),
+            with_condition(migration(), "Succeeded", "Unknown", "Settling"),
+            False,
+            "was last saved (Settling). To resume from there",
+        ),
+        (rewriting(), None, False, "To start over"),
+        (rewriting(), rewriting(), True, "Stopped watching"),
+        (migration(mode="Plan"), None, False, "Nothing was written."),
     ],
 )
 def test_an_interruption_says_how_to_go_on(
-    made: StorageMigration | None, stored: bool, followed: bool, words: str
+    made: StorageMigration | None, saved: StorageMigration | None, followed: bool, words: str
 ) -> None:
-    assert words in interruption(made, stored=stored, followed=followed)
+    assert words in interruption(made, saved=saved.status if saved else None, followed=followed)
 
 
 def test_refused_objects_are_listed_one_a_line() -> None:
