@@ -5,7 +5,13 @@ from pathlib import Path
 
 import click
 
-from crdkeeper.cli.input.options import connection_options, listen_address, replica_options, run_async
+from crdkeeper.cli.input.options import (
+    check_lease_times,
+    connection_options,
+    listen_address,
+    replica_options,
+    run_async,
+)
 
 
 @click.command(short_help="Run the composer.")
@@ -26,6 +32,9 @@ def run(
     listen: str,
     log_format: str,
     verbose: bool,
+    lease_duration: float,
+    renew_deadline: float,
+    retry_period: float,
     settle_seconds: float,
 ) -> None:
     """Run the composer until it is stopped: it makes the CRDs of CompositeResourceDefinitions.
@@ -43,6 +52,7 @@ def run(
 
     replica_logs(log_format, verbose=verbose)
     host, port = listen_address(listen)
+    check_lease_times(lease_duration, renew_deadline, retry_period)
     options = OperatorOptions(
         Connection(kubeconfig, context),
         namespace=namespace,
@@ -51,6 +61,9 @@ def run(
         port=port,
         webhook=WebhookAddress(namespace, "crdkeeper-webhook", url=""),
         lease_name="crdkeeper-composer",
+        lease_duration=lease_duration,
+        renew_deadline=renew_deadline,
+        retry_period=retry_period,
         kinds=COMPOSITE_KINDS,
         controllers=COMPOSER_CONTROLLERS,
         settle_seconds=settle_seconds,

@@ -31,8 +31,29 @@ def connection_options(command: _F) -> _F:
 
 
 def replica_options(command: _F) -> _F:
-    """What operator and composer share: --namespace, --identity, --listen, --log-format and --verbose."""
+    """What operator and composer share: the Lease and its times, the identity, --listen, and the logs."""
     for option in (
+        click.option(
+            "--retry-period",
+            type=click.FloatRange(min=0, min_open=True),
+            default=2.0,
+            show_default=True,
+            help="Seconds between attempts to acquire or renew the Lease.",
+        ),
+        click.option(
+            "--renew-deadline",
+            type=click.FloatRange(min=0, min_open=True),
+            default=10.0,
+            show_default=True,
+            help="Seconds after which a leader that cannot renew its Lease steps down.",
+        ),
+        click.option(
+            "--lease-duration",
+            type=click.FloatRange(min=1),
+            default=15.0,
+            show_default=True,
+            help="Seconds after which a standby takes over from an unresponsive leader.",
+        ),
         click.option("--verbose", "-v", is_flag=True, help="Also log what Kopf does."),
         click.option("--log-format", type=click.Choice(LOG_FORMATS), default="text", show_default=True),
         click.option(
@@ -55,6 +76,14 @@ def replica_options(command: _F) -> _F:
     ):
         command = option(command)
     return command
+
+
+def check_lease_times(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
+    """Raises UsageError unless a leader can try again before it steps down, and others wait for longer."""
+    if not lease_duration > renew_deadline > retry_period:
+        raise click.UsageError(
+            "--lease-duration must be greater than --renew-deadline, and that greater than --retry-period"
+        )
 
 
 def process_identity() -> str:

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from crdkeeper.cli.input.options import connection_options, listen_address, replica_options, run_async
+from crdkeeper.cli.input.options import (
+    check_lease_times,
+    connection_options,
+    listen_address,
+    replica_options,
+    run_async,
+)
 from crdkeeper.cli.output.logs import replica_logs
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.registry import CONTROLLERS
@@ -25,27 +31,6 @@ WEBHOOK_URL = re.compile(r"https://([^/:?#@\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5
     default=4,
     show_default=True,
     help="Maximum number of migrations that write at the same time.",
-)
-@click.option(
-    "--lease-duration",
-    type=click.FloatRange(min=1),
-    default=15.0,
-    show_default=True,
-    help="Seconds after which a standby takes over from an unresponsive leader.",
-)
-@click.option(
-    "--renew-deadline",
-    type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
-    show_default=True,
-    help="Seconds after which a leader that cannot renew its Lease steps down.",
-)
-@click.option(
-    "--retry-period",
-    type=click.FloatRange(min=0, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Seconds between attempts to acquire or renew the Lease.",
 )
 @click.option(
     "--webhook-service",
@@ -79,10 +64,10 @@ def run(
     listen: str,
     log_format: str,
     verbose: bool,
-    max_migrations: int,
     lease_duration: float,
     renew_deadline: float,
     retry_period: float,
+    max_migrations: int,
     webhook_service: str,
     webhook_url: str | None,
     pages_per_second: float,
@@ -95,10 +80,7 @@ def run(
     """
     replica_logs(log_format, verbose=verbose)
     host, port = listen_address(listen)
-    if not lease_duration > renew_deadline > retry_period:
-        raise click.UsageError(
-            "--lease-duration must be greater than --renew-deadline, and that greater than --retry-period"
-        )
+    check_lease_times(lease_duration, renew_deadline, retry_period)
     if webhook_url is not None and not WEBHOOK_URL.fullmatch(webhook_url):
         raise click.BadParameter(f"{webhook_url!r} is not https://HOST:PORT", param_hint="--webhook-url")
     options = OperatorOptions(
@@ -107,12 +89,12 @@ def run(
         identity=identity,
         host=host,
         port=port,
-        at_once=max_migrations,
-        controllers=CONTROLLERS,
-        webhook=WebhookAddress(namespace, webhook_service, url=webhook_url or ""),
         lease_duration=lease_duration,
         renew_deadline=renew_deadline,
         retry_period=retry_period,
+        at_once=max_migrations,
+        controllers=CONTROLLERS,
+        webhook=WebhookAddress(namespace, webhook_service, url=webhook_url or ""),
         pages_per_second=pages_per_second,
         watch_labels=watch_labels,
     )
