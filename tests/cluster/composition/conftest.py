@@ -1,6 +1,6 @@
 """The composer at work, under the account from its manifests; or only its kinds, installed and left there."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 
@@ -34,11 +34,17 @@ async def kinds_client(composite_kinds: Cluster) -> AsyncIterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def composer(plane: Cluster) -> Iterator[Operator]:
+def lease() -> Mapping[str, str]:
+    """Flags of the composers' Lease; a module whose tests are about it has others."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def composer(plane: Cluster, lease: Mapping[str, str]) -> Iterator[Operator]:
     """The composer, installed by its manifests and running."""
     install(plane)
     install(plane, MANIFESTS / "composer")
-    operator = Operator(plane, identity="composer", account=ACCOUNT, command=("compose", "run"))
+    operator = Operator(plane, identity="composer", account=ACCOUNT, command=("compose", "run"), flags=lease)
     try:  # one that is left would keep the Lease from those of other modules
         operator.start()
         yield operator
@@ -73,7 +79,9 @@ def proxy(plane: Cluster) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture(scope="module")
-def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[Operator]:
+def proxied(
+    plane: Cluster, composer: Operator, proxy: FaultProxy, lease: Mapping[str, str]
+) -> Iterator[Operator]:
     """The composer behind the proxy, in place of the other one."""
     composer.stop()
     kubeconfig = proxy.kubeconfig(plane.service_account_kubeconfig(NAMESPACE, ACCOUNT))
@@ -82,7 +90,7 @@ def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[O
         identity="proxied",
         account=ACCOUNT,
         command=("compose", "run"),
-        flags={"kubeconfig": str(kubeconfig)},
+        flags={"kubeconfig": str(kubeconfig), **lease},
     )
     try:
         operator.start()

@@ -4,7 +4,7 @@ import itertools
 import os
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -17,6 +17,7 @@ from tests.cluster.composition.authoring import (
 )
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
+from tests.cluster.harness.operator import SHIPPED_LEASE
 from tests.controlplane.cluster import Cluster
 from tests.faults.replicas import until_ended, until_leading
 
@@ -25,6 +26,26 @@ COMPOSITES = 300
 DELETED = 40
 """Before the composer is frozen."""
 COMPOSE = ("compose", "run")
+
+
+@pytest.fixture(scope="module")
+def lease() -> Mapping[str, str]:
+    """Of two composers, the other one takes over as soon as with the manifests."""
+    return SHIPPED_LEASE
+
+
+@pytest.fixture
+def start_successor(
+    plane: Cluster, start_operator: Callable[..., Operator], lease: Mapping[str, str]
+) -> Callable[[], Operator]:
+    """Starts a second replica, which leads once the Lease of the frozen one has expired."""
+
+    def start() -> Operator:
+        return start_operator(
+            plane, identity="successor", account=ACCOUNT, command=COMPOSE, flags=lease, wait=False
+        )
+
+    return start
 
 
 @pytest.fixture
@@ -81,8 +102,7 @@ async def test_a_write_of_a_composer_that_lost_its_lease_is_too_late(
     author: Author,
     proxy: FaultProxy,
     proxied: Operator,
-    plane: Cluster,
-    start_operator: Callable[..., Operator],
+    start_successor: Callable[[], Operator],
     group: str,
 ) -> None:
     thing = Definition(group, "thing")
@@ -97,7 +117,7 @@ async def test_a_write_of_a_composer_that_lost_its_lease_is_too_late(
 
     await eventually(under_way)
     proxied.pause()
-    successor = start_operator(plane, identity="successor", account=ACCOUNT, command=COMPOSE, wait=False)
+    successor = start_successor()
     await until_leading(successor)
     await author.apply(thing, "second")
     await author.ready(thing)
@@ -124,8 +144,7 @@ async def test_a_composer_that_wakes_up_too_late_deletes_no_composite(
     author: Author,
     proxy: FaultProxy,
     proxied: Operator,
-    plane: Cluster,
-    start_operator: Callable[..., Operator],
+    start_successor: Callable[[], Operator],
     group: str,
 ) -> None:
     """It is frozen in the middle of a Cascade; then the user wants to keep the rest."""
@@ -149,7 +168,7 @@ async def test_a_composer_that_wakes_up_too_late_deletes_no_composite(
     # Eight at once: not exactly the first ones.
     assert len(left) == COMPOSITES - DELETED
     await author.apply(thing, deletion="Orphan")
-    successor = start_operator(plane, identity="successor", account=ACCOUNT, command=COMPOSE, wait=False)
+    successor = start_successor()
     await author.gone(thing.path, seconds=120)
     assert OWNER not in ((await author.get(thing.crd))["metadata"].get("annotations") or {})
     # Users are at work again.
@@ -177,8 +196,7 @@ async def test_delayed_writes_of_a_crd_are_too_late(
     author: Author,
     proxy: FaultProxy,
     proxied: Operator,
-    plane: Cluster,
-    start_operator: Callable[..., Operator],
+    start_successor: Callable[[], Operator],
     group: str,
 ) -> None:
     """A deletion and a release are under way when a composer is frozen; then the users decide otherwise."""
@@ -205,7 +223,7 @@ async def test_delayed_writes_of_a_crd_are_too_late(
     proxied.pause()
     await author.apply(empty, deletion="Orphan")
     await author.apply(orphan)
-    successor = start_operator(plane, identity="successor", account=ACCOUNT, command=COMPOSE, wait=False)
+    successor = start_successor()
     await author.says(orphan, "Established", "1 composite", "Protect", seconds=120)
     await author.gone(empty.path)
     await author.make_composites(empty, ["a"])

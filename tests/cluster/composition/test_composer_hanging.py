@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from tests.cluster.composition.authoring import Author, Definition, condition, s
 from tests.cluster.conversion.test_conversion_retries import MARKER, Handler, Webhook
 from tests.cluster.harness import each_of, eventually
 from tests.cluster.harness.admission import WEBHOOKS
+from tests.cluster.harness.operator import SHIPPED_LEASE
 from tests.unit.core.composition.documents import schema, version
 
 SLOW = controller._WORKERS + 4
@@ -85,6 +86,12 @@ def serving(webhook: _Webhook) -> Iterator[_Webhook]:
             webhook.released.set()
             webhook.shutdown()
             thread.join()
+
+
+@pytest.fixture(scope="module")
+def lease() -> Mapping[str, str]:
+    """Its renewals do not wait behind requests that hang, or it is lost with the times of the manifests."""
+    return SHIPPED_LEASE
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Final
 
 import pytest
@@ -12,10 +12,17 @@ from tests.cluster.composition.authoring import ACCOUNT, Author, stay
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
+from tests.cluster.harness.operator import SHIPPED_LEASE
 from tests.controlplane.cluster import Cluster
 
 Json = Any
 ADOPT: Final = {"annotations": {"crdkeeper.dev/adopt": "kept"}}
+
+
+@pytest.fixture(scope="module")
+def lease() -> Mapping[str, str]:
+    """Of two composers, the other one takes over as soon as with the manifests."""
+    return SHIPPED_LEASE
 
 
 @pytest.fixture
@@ -45,10 +52,14 @@ async def composing(composing: Composing) -> AsyncIterator[Composing]:
 
 
 @pytest.fixture
-def standby(proxied: Operator, plane: Cluster, start_operator: Callable[..., Operator]) -> Iterator[Operator]:
+def standby(
+    proxied: Operator, plane: Cluster, start_operator: Callable[..., Operator], lease: Mapping[str, str]
+) -> Iterator[Operator]:
     """A second replica, which waits for the Lease."""
     assert proxied.leading()
-    standby = start_operator(plane, identity="standby", account=ACCOUNT, command=("compose", "run"))
+    standby = start_operator(
+        plane, identity="standby", account=ACCOUNT, command=("compose", "run"), flags=lease
+    )
     yield standby
     standby.stop()
     if proxied.running:

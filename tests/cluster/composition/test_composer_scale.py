@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ from tests.cluster.composition.authoring import (
 )
 from tests.cluster.harness import Operator, each_of, eventually
 from tests.cluster.harness.installation import MANIFESTS
+from tests.cluster.harness.operator import SHIPPED_LEASE
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, schema, version
 
@@ -73,6 +74,12 @@ def check(found: Pauses, composer: Operator) -> None:
     limit = container["resources"]["limits"]["memory"]
     assert limit.endswith("Mi")
     assert most < int(limit[:-2]) << 20
+
+
+@pytest.fixture(scope="module")
+def lease() -> Mapping[str, str]:
+    """It is renewed in time however much there is to do: with the times of the manifests."""
+    return SHIPPED_LEASE
 
 
 @pytest.fixture

@@ -20,13 +20,16 @@ _PAUSE_SECONDS = 0.1
 _LASTING: Final[Mapping[str, str]] = {"lease-duration": "30", "renew-deadline": "25"}
 """A busy machine may let an operator or its API server stand still for ten seconds, after which one with the
 default flags gives its Lease up and ends. No kubelet is there to start it again."""
+SHIPPED_LEASE: Final[Mapping[str, str]] = {"lease-duration": "15", "renew-deadline": "10"}
+"""Flags of a replica whose Lease a test is about: the defaults, as the manifests have it run."""
 
 
 class Operator:
     """One replica, with its log in a file. It uses the API server of index `server`.
 
     With the identity of a killed replica it takes over the Lease at once; with another one only when the
-    Lease has expired, 30 seconds later. `flags` are further ones of `crdkeeper run`; `user` is as in Process.
+    Lease has expired, 30 seconds later. `flags` are further ones of its command: `crdkeeper run`, or
+    `crdkeeper compose run` for a composer. `user` is as in Process.
     If it is not to be `preloaded`, it has only what it imports itself.
     """
 
@@ -50,7 +53,7 @@ class Operator:
             "kubeconfig": str(kubeconfig),
             "identity": identity,
             "listen": f"127.0.0.1:{self._port}",
-            **(_LASTING if command[0] == "run" else {}),
+            **_LASTING,
             **(flags or {}),
         }
         self._process = crdkeeper(
