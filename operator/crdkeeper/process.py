@@ -55,7 +55,7 @@ class OperatorOptions:
     at_once: int = 4
     settle_seconds: float = 5.0
     lease_name: str = "crdkeeper-operator"
-    lease_duration: float = 15.0
+    lease_duration: int = 15
     renew_deadline: float = 10.0
     retry_period: float = 2.0
     pages_per_second: float = 10.0

@@ -47,6 +47,17 @@ def test_the_times_are_the_processes(
 
 
 @REPLICAS
+@pytest.mark.parametrize("value", ["15.9", "inf", "0", "2147483648"])
+def test_a_lease_lasts_for_whole_seconds(
+    started: list[OperatorOptions], command: tuple[str, ...], value: str
+) -> None:
+    result = run(*command, f"--lease-duration={value}", "--renew-deadline=0.5", "--retry-period=0.1")
+    assert result.exit_code == 2
+    assert "Invalid value for '--lease-duration'" in result.stderr
+    assert not started
+
+
+@REPLICAS
 @pytest.mark.parametrize(
     "values", [("10", "10", "2"), ("15", "2", "2"), ("15", "20", "2"), ("15", "10", "11")]
 )

@@ -49,8 +49,9 @@ def replica_options(command: _F) -> _F:
         ),
         click.option(
             "--lease-duration",
-            type=click.FloatRange(min=1),
-            default=15.0,
+            # Whole ones, as in the API: cut off, a fraction would let a standby take over too early.
+            type=click.IntRange(min=1, max=2**31 - 1),
+            default=15,
             show_default=True,
             help="Seconds after which a standby takes over from an unresponsive leader.",
         ),
@@ -78,7 +79,7 @@ def replica_options(command: _F) -> _F:
     return command
 
 
-def check_lease_times(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
+def check_lease_times(lease_duration: int, renew_deadline: float, retry_period: float) -> None:
     """Raises UsageError unless a leader can try again before it steps down, and others wait for longer."""
     if not lease_duration > renew_deadline > retry_period:
         raise click.UsageError(

@@ -64,7 +64,7 @@ def run(
     listen: str,
     log_format: str,
     verbose: bool,
-    lease_duration: float,
+    lease_duration: int,
     renew_deadline: float,
     retry_period: float,
     max_migrations: int,
