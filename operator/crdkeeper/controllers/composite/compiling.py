@@ -107,10 +107,14 @@ class CompiledRevisions:
                 found.until = 0.0
             self._known[revision.uid] = found
             self._known.move_to_end(revision.uid)
-            while len(self._known) > _MOST:
-                uid, _ = self._known.popitem(last=False)
-                self._reading.pop(uid, None)
+            self._forget()
             return found.result
+
+    def _forget(self) -> None:
+        """Forget those not used for longest, but none that is being compiled: `expire` looks for it."""
+        for uid in list(self._known)[: max(0, len(self._known) - _MOST)]:
+            if not self._reading[uid].locked():
+                del self._known[uid], self._reading[uid]
 
     def doubt(self, revision: SeenRevision) -> Verdict | None:
         """Why it is not known whether the revision would be compiled like this now."""

@@ -1,5 +1,6 @@
 """Revisions are compiled once for the schemas that there are."""
 
+import asyncio
 from typing import Any, cast
 
 from crdkeeper.cluster.resources.compositions import REVISIONS
@@ -63,5 +64,52 @@ def test_a_crd_that_changes_while_a_revision_is_compiled_has_it_compiled_again(m
         for _ in range(3):
             await compiled.of(revision)
         assert met == [1, 2]
+
+    virtualtime.run(main())
+
+
+def test_one_that_is_being_compiled_is_not_forgotten(monkeypatch: Any) -> None:
+    server, compilations = Server(), 0
+    revisions = []
+    for name in ("small-1", "small-2"):
+        new = wanted(content_of(composition("a")), [], 0)
+        assert isinstance(new, NewRevision)
+        made = new.to_object()
+        made["metadata"] |= {"name": name, "uid": name, "resourceVersion": "1", "generation": 1}
+        server.objects[f"{REVISIONS}/{name}"] = made
+        revisions.append(seen_revision(made))
+    first, second = revisions
+    slow, held = asyncio.Event(), False
+
+    async def read(client: Client, name: str) -> Any:
+        nonlocal compilations
+        if name == "small-1":
+            compilations += 1
+            if held:
+                await slow.wait()
+        return server.objects[f"{REVISIONS}/{name}"]
+
+    def fails(*_: Any) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(compiling, "get_composition_revision", read)
+    monkeypatch.setattr(compiling, "compile_composition", fails)
+    monkeypatch.setattr(compiling, "_MOST", 1)
+
+    async def main() -> None:
+        nonlocal held
+        compiled = CompiledRevisions(cast(Client, server), lambda: ())
+        await compiled.of(first)
+        compiled.expire(first)
+        held = True
+        again = asyncio.create_task(compiled.of(first))
+        await asyncio.sleep(1.0)
+        await compiled.of(second)
+        compiled.expire(first)
+        held = False
+        slow.set()
+        await again
+        await compiled.of(first)
+        assert compilations == 3
 
     virtualtime.run(main())
