@@ -101,14 +101,16 @@ class WorkerHandle:
         return reply_of(heard, content)
 
     async def end(self) -> None:
-        """End it, whatever it does."""
-        process, self.process = self.process, None
-        if process is not None:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-            if process.stdout is not None:
-                await process.stdout.read()  # the pipes are closed once the end is seen
+        """End it, whatever it does. If that is cancelled, the next call waits for it."""
+        process = self.process
+        if process is None:
+            return
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        if process.stdout is not None:
+            await process.stdout.read()  # the pipes are closed once the end is seen
+        self.process = None
 
 
 def reply_of(heard: Mapping[str, Any], content: bytes) -> Reply:
