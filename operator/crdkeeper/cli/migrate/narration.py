@@ -136,8 +136,8 @@ def interruption(
         return f"Interrupted{far}; saved in StorageMigration {name}. To resume, run the same command again."
     # No answer confirmed the last save, or it was refused, as after someone else has changed the status.
     return (
-        f"Interrupted{far}, which could not be saved: StorageMigration {name} was last saved{before}. "
-        f"To resume from there, run the same command again."
+        f"Interrupted{far}, which may not be saved: StorageMigration {name} is known to be saved{before}. "
+        f"To resume, run the same command again."
     )
 
 

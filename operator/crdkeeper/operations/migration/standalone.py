@@ -342,7 +342,7 @@ class Standalone:
         self.say(f"{who} {does} StorageMigration {name}: following it.")
         self.migration, self.saved, self.followed = migration, migration.status, True
         clock = asyncio.get_running_loop().time
-        moved_at, reported = clock(), False
+        moved_at, reported, rested = clock(), False, False
         while True:
             self.refused = migration.status.quarantine.objects
             self.watch(migration)
@@ -362,9 +362,12 @@ class Standalone:
                 self.gone = True
                 return migration
             moved = seen.metadata.resource_version != migration.metadata.resource_version
-            if moved or nothing_due(seen, self.client.now()):
+            rests = nothing_due(seen, self.client.now())
+            if moved or rests or rested:  # what was not due at the last look may have come due just now
                 moved_at = clock()
-            silent, most = clock() - moved_at, silence(self._taken_over)
+            rested = rests
+            # One that has many resources looks at each as rarely as this process does.
+            silent, most = clock() - moved_at, max(silence(self._taken_over), 3 * self.apart)
             if manager == CLI and silent > most:
                 self.say(f"{name} has not moved for {most:.0f} s: going on in the place of another process.")
                 self._taken_over += 1

@@ -170,15 +170,15 @@ def test_other_failures_are_told_as_their_condition_does() -> None:
             rewriting(),
             rewriting(30),
             False,
-            "at 40 of 1,000 objects (Rewriting), which could not be saved: StorageMigration "
-            "widgets.example.com-cli was last saved at 30 of 1,000 objects (Rewriting). "
-            "To resume from there, run the same command again.",
+            "at 40 of 1,000 objects (Rewriting), which may not be saved: StorageMigration "
+            "widgets.example.com-cli is known to be saved at 30 of 1,000 objects (Rewriting). "
+            "To resume, run the same command again.",
         ),
         (
             rewriting(),
             with_condition(migration(), "Succeeded", "Unknown", "Settling"),
             False,
-            "was last saved (Settling). To resume from there",
+            "is known to be saved (Settling). To resume, run",
         ),
         (rewriting(), None, False, "To start over"),
         (rewriting(), rewriting(), True, "Stopped watching"),

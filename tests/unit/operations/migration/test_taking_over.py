@@ -59,8 +59,8 @@ class Fenced(Fleet):
         return super()._of_migration("GET", name, {})
 
 
-def command(fleet: Fenced, said: list[str]) -> Standalone:
-    return Standalone(fleet, fleet.requests[0], lambda _: None, said.append)
+def command(fleet: Fenced, said: list[str], apart: float = 0.0) -> Standalone:
+    return Standalone(fleet, fleet.requests[0], lambda _: None, said.append, apart=apart)
 
 
 def test_what_a_dead_process_sent_last_is_not_followed_for_ever() -> None:
@@ -92,6 +92,22 @@ def test_a_process_that_waits_until_it_tries_refused_objects_again_is_not_distur
     assert said == [RESUMES, FOLLOWS, *QUIET, RESUMES]
     assert fleet.changed_at[1] < 1
     assert fleet.changed_at[2] > 1000 + 110
+
+
+def test_where_looks_are_rare_the_other_process_has_time_for_its_next_attempt() -> None:
+    waiting = with_condition(migration(), "Rewritten", "False", "ObjectsRefused")
+    waiting.status.progress.quarantined, waiting.status.quarantine.rounds = 1, 1
+    waiting.status.quarantine.next_retry_time = NOW + timedelta(seconds=1000)
+    fleet, said = Fenced(waiting), list[str]()
+
+    async def main() -> None:
+        async with asyncio.timeout(3000):
+            await command(fleet, said, apart=150.0).run()
+
+    play(main)
+    assert "going on in the place of another process" in said[-2]
+    # Not before a process that looks as rarely would have made the attempt.
+    assert fleet.changed_at[2] > 1000 + 3 * 150
 
 
 def test_a_suspended_process_is_followed_until_it_should_go_on() -> None:
