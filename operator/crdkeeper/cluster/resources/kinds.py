@@ -1,7 +1,6 @@
 """crdkeeper's own kinds: read, create and delete them, and apply their status."""
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -31,19 +30,26 @@ async def list_migrations(client: Client) -> list[StorageMigration] | None:
     return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
 
 
-async def list_migrations_of(client: Client, definition: str = "") -> list[StorageMigration] | None:
+async def list_migrations_of(
+    client: Client, definition: str = "", unread: set[str] | None = None
+) -> list[StorageMigration] | None:
     """The StorageMigrations of a CRD, or else of all resources, that can be parsed.
 
-    None if the kind is not installed. Raises ApiError and Unreachable.
+    The names of those that cannot, of whatever resource, are added to `unread`. None if the kind is not
+    installed. Raises ApiError and Unreachable.
     """
     found: list[StorageMigration] = []
     try:
         async for body in pages(client, f"{_path(StorageMigration.plural)}?limit=500"):
             for each in body["items"]:
-                with suppress(ValidationError):
+                try:
                     migration = StorageMigration.model_validate(each)
-                    if definition in ("", str(migration.spec.resource)):
-                        found.append(migration)
+                except ValidationError:
+                    if unread is not None:
+                        unread.add(each["metadata"]["name"])
+                    continue
+                if definition in ("", str(migration.spec.resource)):
+                    found.append(migration)
     except ApiError as error:
         if error.code == 404:
             return None

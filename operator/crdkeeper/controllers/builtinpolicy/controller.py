@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
 from crdkeeper.api.builtinpolicy import BuiltinPolicy, BuiltinPolicyStatus, BuiltinResource
@@ -93,7 +93,8 @@ class BuiltinPolicies:
             )
             self.queue.add_within(name, _LOOK_SECONDS)
             return
-        migrations = await list_migrations_of(self._client)
+        unread: set[str] = set()
+        migrations = await list_migrations_of(self._client, unread=unread)
         if migrations is None:
             # An API server that has just started may not know the kind yet, and nobody tells when it does.
             self.queue.add_within(name, _LOOK_SECONDS)
@@ -107,9 +108,9 @@ class BuiltinPolicies:
         ]
         now = self._client.now()
         resources = observed(policy, view, selected, now)
-        resources = judged(
-            policy, resources, Known(migrations, await self._missing(policy, resources, migrations), now)
-        )
+        begun = unread | {each.metadata.name for each in migrations}
+        missing = await self._missing(policy, resources, begun)
+        resources = judged(policy, resources, Known(migrations, missing, now, unread))
         status = policy.status.model_copy(deep=True)
         status.resources = resources
         status.selected = len(resources)
@@ -147,12 +148,8 @@ class BuiltinPolicies:
         return await self._looks.view(policy, self._state.of(BuiltinPolicy).values(), max_age)
 
     async def _missing(
-        self,
-        policy: BuiltinPolicy,
-        resources: Sequence[BuiltinResource],
-        migrations: Sequence[StorageMigration],
+        self, policy: BuiltinPolicy, resources: Sequence[BuiltinResource], begun: Collection[str]
     ) -> dict[str, list[str]]:
-        begun = {each.metadata.name for each in migrations}
         found: dict[str, list[str]] = {}
         for each in resources:
             if each.migrated or not agreed(each) or migration_name(policy, each) in begun:

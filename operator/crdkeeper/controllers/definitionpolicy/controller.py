@@ -133,7 +133,8 @@ class DefinitionPolicies:
         if rules.policy is None:
             # At the start no policy may be known yet, and a label counts only if none selects the CRD.
             rules = self._rules(await list_policies(self._client) or (), definition)
-        stored = await list_migrations_of(self._client, name)
+        unread: set[str] = set()
+        stored = await list_migrations_of(self._client, name, unread)
         if definition is None or rules is None or stored is None:
             return
         wanted = wanted_migration(rules, definition, stored)
@@ -142,9 +143,16 @@ class DefinitionPolicies:
         try:
             created = await create_migration(self._client, wanted)
         except ApiError as error:
-            if error.code == 409:
-                return
-            raise
+            if error.code != 409:
+                raise
+            if (taken := wanted["metadata"]["name"]) in unread:
+                _log.warning(
+                    "CRD %s is not migrated: StorageMigration %s is of another release, and this one cannot "
+                    "read it. Delete it.",
+                    name,
+                    taken,
+                )
+            return
         note = f"CRD {name} stores {', '.join(definition.stored_versions)}: created {created.metadata.name}."
         if rules.policy is None:
             _log.info("By its label: %s", note)

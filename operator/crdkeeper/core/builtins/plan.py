@@ -24,10 +24,12 @@ class Known:
     """What the next step depends on, besides the policy."""
 
     migrations: Sequence[StorageMigration]
-    """All StorageMigrations."""
+    """All StorageMigrations that can be read."""
     missing: Mapping[str, Sequence[str]]
     """By resource: the verbs that the operator lacks to migrate it."""
     now: datetime
+    unread: Collection[str] = ()
+    """The names of the StorageMigrations that this release cannot read."""
 
 
 def observed(
@@ -103,7 +105,15 @@ def _judged(
 ) -> BuiltinResource:
     if each.migrated:
         return each
-    migration = migrations.get(migration_name(policy, each))
+    name = migration_name(policy, each)
+    if name in known.unread:
+        # Most likely the policy's own, but nobody can tell what it has done. Waiting would be for ever.
+        return _with(
+            each,
+            "NameTaken",
+            f"StorageMigration {name} is of another release, and this one cannot read it: delete it.",
+        )
+    migration = migrations.get(name)
     if migration is not None and not _is_of(migration, policy):
         return _with(
             each, "NameTaken", f"StorageMigration {migration.metadata.name} is not this policy's: delete it."

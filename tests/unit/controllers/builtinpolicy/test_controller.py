@@ -5,12 +5,14 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, cast
 
 from crdkeeper.api.builtinpolicy import BuiltinPolicy
-from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.meta import set_condition
+from crdkeeper.api.storagemigration import MigrationTarget, StorageMigration
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.builtinpolicy.controller import BuiltinPolicies
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.builtins.view import View
 from tests import virtualtime
+from tests.unit.builders import NOW
 from tests.unit.controllers.fakeapi import OURS, FakeApi
 from tests.unit.core.builtins.builders import builtin_policy, view
 
@@ -18,6 +20,13 @@ MIGRATIONS = f"{OURS}/storagemigrations"
 POLICY = f"{OURS}/builtinpolicies/p"
 STATUS = f"{POLICY}/status"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+THREE = View(
+    {name: view("a", resource=name).stored[name] for name in ("configmaps", "pods", "secrets")},
+    frozenset(),
+    ("c",),
+    (),
+    1,
+)
 
 
 class Api(FakeApi):
@@ -100,6 +109,39 @@ def test_a_migration_of_another_release_keeps_no_other_from_being_made() -> None
         assert api.writes("POST", MIGRATIONS) == 1
 
     play(people, [view("a")])
+
+
+def test_its_own_migration_of_another_release_stops_no_other_resource() -> None:
+    async def people(api: Api) -> None:
+        await asyncio.sleep(5.0)
+        (first,) = stored(api)
+        # The newer release has run it; then there was a downgrade.
+        first["status"] = {"sweep": {"type": "NewerType"}}
+        for number in (2, 3):
+            await asyncio.sleep(100.0)
+            assert api.writes("POST", MIGRATIONS) == number
+            succeed(stored(api)[-1])
+        await asyncio.sleep(100.0)
+        assert api.writes("POST", MIGRATIONS) == 3
+        assert ready(api) == ("False", "NameTaken")
+        reasons = [each["reason"] for each in api.objects[POLICY]["status"]["resources"]]
+        assert reasons == ["NameTaken", "Migrated", "Migrated"]
+
+    play(people, [THREE], resources=["*."])
+
+
+def stored(api: Api) -> list[dict[str, Any]]:
+    return [each for path, each in api.objects.items() if path.startswith(f"{MIGRATIONS}/")]
+
+
+def succeed(migration: dict[str, Any]) -> None:
+    done = StorageMigration.model_validate(migration)
+    done.status.target = MigrationTarget(
+        endpoint_version="v1", storage_version_hash="a", kind="Any", namespaced=True
+    )
+    set_condition(done.status.conditions, "Succeeded", "True", "Done", "", generation=1, now=NOW)
+    done.status.completion_time = NOW
+    migration["status"] = done.to_object()["status"]
 
 
 def test_an_unfinished_migration_is_the_only_one() -> None:
@@ -206,11 +248,4 @@ def test_checkpoints_of_a_migration_lead_to_no_looks_and_reviews() -> None:
         assert api.looks <= 6
         assert api.reviews <= 6 * 3 * 2
 
-    waiting = View(
-        {name: view("a", resource=name).stored[name] for name in ("configmaps", "pods", "secrets")},
-        frozenset(),
-        ("c",),
-        (),
-        1,
-    )
-    play(people, [waiting], resources=["*."])
+    play(people, [THREE], resources=["*."])

@@ -107,6 +107,24 @@ def test_a_migration_of_another_release_keeps_no_other_from_being_made() -> None
     play(people)
 
 
+def test_a_migration_of_another_release_with_the_wanted_name_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
+        await asyncio.sleep(5.0)
+        (path,) = (each for each in api.objects if each.startswith(f"{MIGRATIONS}/"))
+        api.objects[path]["status"] = {"sweep": {"type": "NewerType"}}
+        assert caplog.messages == []
+        state.saw_definition(NAME, seen())
+        await asyncio.sleep(300.0)
+        assert api.writes("POST", MIGRATIONS) == 2
+        (said,) = caplog.messages
+        assert f"StorageMigration {path.rpartition('/')[2]} is of another release" in said
+
+    with caplog.at_level("WARNING", "crdkeeper"):
+        play(people)
+
+
 def test_a_deleted_migration_of_a_crd_that_nobody_knows_is_nothing() -> None:
     async def people(state: ClusterState, api: FakeApi) -> None:
         state.saw_migration("never-seen", None)

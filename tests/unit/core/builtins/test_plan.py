@@ -146,6 +146,17 @@ def test_a_stranger_with_the_same_name_proves_nothing() -> None:
     assert [each.reason for each in judge(policy, stranger)] == ["NameTaken"]
 
 
+def test_one_that_cannot_be_read_is_not_waited_for() -> None:
+    policy = builtin_policy()
+    each = look(policy, view("old"))
+    name = migration_name(policy, each)
+    (taken,) = judge(policy, unread={name})
+    assert taken.reason == "NameTaken"
+    assert f"StorageMigration {name} is of another release" in taken.message
+    assert next_migration(policy, [taken]) is None
+    assert [each.reason for each in judge(policy, unread={"another"})] == ["Waiting"]
+
+
 def test_another_migration_of_the_resource_is_waited_for() -> None:
     policy = builtin_policy()
     look(policy, view("old"))
