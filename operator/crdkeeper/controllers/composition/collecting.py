@@ -47,44 +47,78 @@ class RevisionCollector:
         self._kept: dict[str, str] = {}
         self._turn = asyncio.Lock()
         """Of looks: each takes a page of composites."""
+        self._line: dict[str, None] = {}
+        """The Compositions that wait for their turn, in order."""
+        self._called = ""
+        """The one whose turn it is, until it takes it."""
 
-    def kept(self, name: str) -> str:
-        """Why a Composition has revisions that nobody needs, if only a person can help; or else empty."""
-        return self._kept.get(name, "")
+    def kept(self, name: str) -> str | None:
+        """Why a Composition has revisions that nobody needs, if only a person can help; or else empty.
 
-    async def collect(
-        self, name: str, limit: int | None, own: Sequence[SeenRevision], *, wait: bool = False
-    ) -> None:
+        None if this process does not know yet.
+        """
+        return self._kept.get(name)
+
+    async def collect(self, name: str, limit: int | None, own: Sequence[SeenRevision]) -> None:
         """Delete what may go of a Composition's revisions; `limit` is None if the Composition is gone.
 
-        While there is a look for another one, only if it is to `wait` for that; otherwise some time later.
+        While there is a look for another one, do nothing: the Composition is called when it is its turn.
         """
         if not superfluous(own, limit):
-            self._kept.pop(name, None)
+            self._line.pop(name, None)
+            self._kept[name] = ""
             if limit is None and not own:
                 self._due.pop(name, None)
+                self._kept.pop(name, None)
+            self._pass_on(name)
             return
         loop = asyncio.get_running_loop()
         if (left := self._due.get(name, 0.0) - loop.time()) > 0.0:
             self._again(name, left)
+            self._pass_on(name)
             return
-        if self._turn.locked() and not wait:
-            # Those that need no look must not wait for the workers that do.
-            self._again(name, _PAUSE)
+        if self._turn.locked() or self._called not in ("", name):
+            # Never in a worker: those that need no look must not wait for the workers that do.
+            self._line.setdefault(name)
             return
-        async with self._turn:
-            began = loop.time()
-            try:
-                await self._delete(own, limit)
-            except (ApiError, Unreachable) as error:
-                _log.warning("CompositionRevisions of %s are kept for now: %s", name, error)
-                self._kept[name] = await self._lasting(error) if limit is not None else ""
-                self._due[name] = loop.time() + _FAILED_SECONDS
-                self._again(name, _FAILED_SECONDS)
-                return
-            self._kept.pop(name, None)
+        self._line.pop(name, None)
+        self._called = ""
+        try:
+            async with self._turn:
+                await self._look(name, limit, own)
+        finally:
+            self._call_next()
+
+    def _call_next(self) -> None:
+        if self._line and not self._called and not self._turn.locked():
+            self._called = next(iter(self._line))
+            del self._line[self._called]
+            self._again(self._called, 0.0)
+            # One that cannot be read does not come, and must not hold up the line.
+            asyncio.get_running_loop().call_later(_PAUSE, self._pass_on, self._called)
+
+    def _pass_on(self, name: str) -> None:
+        """Call the next one if this one was called, and does not take its turn."""
+        if self._called == name:
+            self._called = ""
+            self._call_next()
+
+    async def _look(self, name: str, limit: int | None, own: Sequence[SeenRevision]) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            await self._delete(own, limit)
+        except (ApiError, Unreachable) as error:
+            _log.warning("CompositionRevisions of %s are kept for now: %s", name, error)
+            self._kept[name] = await self._lasting(error) if limit is not None else ""
             now = loop.time()
-            self._due[name] = now + max(_PAUSE, _REST * (now - began))
+            pause = max(_FAILED_SECONDS, _REST * (now - began))
+            self._due[name] = now + pause
+            self._again(name, pause)
+            return
+        self._kept[name] = ""
+        now = loop.time()
+        self._due[name] = now + max(_PAUSE, _REST * (now - began))
 
     async def _delete(self, own: Sequence[SeenRevision], limit: int | None) -> None:
         in_use: set[str] = set()

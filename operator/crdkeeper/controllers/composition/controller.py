@@ -13,7 +13,7 @@ from prometheus_client import Counter
 
 from crdkeeper.api.composition import Composition, CompositionStatus
 from crdkeeper.api.compositionrevision import CompositionRevision
-from crdkeeper.api.meta import GROUP, READY, STALLED, find_condition
+from crdkeeper.api.meta import GROUP, STALLED, find_condition
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.resources.composites import COMPOSER, FIELD_MANAGER
@@ -50,7 +50,7 @@ from crdkeeper.core.revisions.content import (
     seen_revision,
     wanted,
 )
-from crdkeeper.core.revisions.standing import CompositionFacts, standing
+from crdkeeper.core.revisions.standing import CompositionFacts, kept_before, standing
 from crdkeeper.core.templates.compilation import kinds_in
 from crdkeeper.core.templates.kinds import group_of
 from crdkeeper.operations.composition.targets import TargetKinds
@@ -191,17 +191,20 @@ class Compositions:
             problem, passing = await self._make_revision(content_of(found), composition.status.revision)
         facts = CompositionFacts(valid, *self._newest(name), problem, passing)
         limit = composition.spec.revision_history_limit
-        if failure is None and _says_kept(composition):
-            # Else a process that starts would say for a moment that nothing is in the way.
-            await self._collector.collect(name, limit, self._own(name), wait=True)
-        status = await self._write_status(composition, replace(facts, kept=self._collector.kept(name)))
+        status = await self._write_status(composition, replace(facts, kept=self._kept(composition)))
         if failure is not None:
             raise failure
         self.queue.add_within(name, self._pause(composition, valid, problem))
         # Not before the status: a look at all composites takes its time.
         await self._collector.collect(name, limit, self._own(name))
         written = composition.model_copy(update={"status": status})
-        await self._write_status(written, replace(facts, kept=self._collector.kept(name)))
+        await self._write_status(written, replace(facts, kept=self._kept(composition)))
+
+    def _kept(self, composition: Composition) -> str:
+        """Why revisions that nobody needs cannot be deleted; empty if nothing is known to be in the way."""
+        kept = self._collector.kept(composition.metadata.name)
+        # A process that starts must not say until its first look that nothing is in the way.
+        return kept_before(composition) if kept is None else kept
 
     async def _cannot_read(self, name: str, error: ApiError) -> None:
         """Say so: a Composition that may not be read can be listed, since the composer knows of it."""
@@ -327,11 +330,6 @@ class Compositions:
                 controller=COMPOSER,
             )
         return status
-
-
-def _says_kept(composition: Composition) -> bool:
-    ready = find_condition(composition.status.conditions, READY)
-    return ready is not None and ready.reason == reasons.REVISIONS_KEPT.name
 
 
 def _unlike(name: str, part: str) -> str:

@@ -47,7 +47,8 @@ REVISIONS_KEPT = _ready(
     "True",
     "RevisionsKept",
     "The same, but CompositionRevisions beyond revisionHistoryLimit cannot be deleted.",
-    "Fix what the message names. The composer tries again every minute.",
+    "Fix what the message names. The composer tries again after a minute, or later if it takes long "
+    "to list the composites.",
 )
 REVISION_FAILED = _ready(
     "False",

@@ -3,15 +3,18 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from crdkeeper.api.composition import Composition, CompositionStatus
-from crdkeeper.api.meta import READY, ConditionStatus, set_condition, summarize
+from crdkeeper.api.meta import READY, ConditionStatus, find_condition, set_condition, summarize
 from crdkeeper.core.composer.wording import sentences
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions import reasons
 from crdkeeper.core.templates.compiled import CompilationResult
 from crdkeeper.core.templates.problem import TemplateProblem
 from crdkeeper.core.text import visible
+
+_KEPT: Final = "Older ones that no composite uses cannot be deleted:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,14 @@ def standing(composition: Composition, facts: CompositionFacts, now: datetime) -
     return status
 
 
+def kept_before(composition: Composition) -> str:
+    """What the status says of why revisions cannot be deleted; empty if it does not say so."""
+    ready = find_condition(composition.status.conditions, READY)
+    if ready is None or ready.reason != reasons.REVISIONS_KEPT.name:
+        return ""
+    return ready.message.partition(f"{_KEPT} ")[2]
+
+
 def _ready(facts: CompositionFacts) -> tuple[ConditionStatus, Verdict]:
     valid = facts.valid
     if valid.reason.status == "Unknown":
@@ -78,7 +89,7 @@ def _ready(facts: CompositionFacts) -> tuple[ConditionStatus, Verdict]:
         return "False", Verdict(reasons.REVISION_FAILED, facts.failure)
     said = f"CompositionRevision {facts.revision} has the content of the Composition."
     if facts.kept:
-        message = f"{said} Older ones that no composite uses cannot be deleted: {facts.kept}"
+        message = f"{said} {_KEPT} {facts.kept}"
         return "True", Verdict(reasons.REVISIONS_KEPT, message)
     return "True", Verdict(reasons.CURRENT, said)
 

@@ -7,9 +7,10 @@ from crdkeeper.api.meta import find_condition
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions import reasons
-from crdkeeper.core.revisions.standing import CompositionFacts, judged, standing
+from crdkeeper.core.revisions.standing import CompositionFacts, judged, kept_before, standing
 from crdkeeper.core.templates.compiled import CompilationResult
 from crdkeeper.core.templates.problem import TemplateProblem
+from crdkeeper.core.text import visible
 from tests.kstatus import Status, status_of
 from tests.unit.builders import NOW
 from tests.unit.core.revisions.revisions import composition
@@ -94,3 +95,19 @@ def test_a_status_that_says_the_same_stays_as_it_is() -> None:
     written = {**composition(), "status": status(facts).model_dump(mode="json", by_alias=True)}
     again = Composition.model_validate(written)
     assert standing(again, facts, NOW) == again.status
+
+
+@pytest.mark.parametrize("kept", ["", "they are guarded", "two\nlines: no. Grant ##[it]"])
+def test_what_keeps_revisions_is_read_from_the_status(kept: str) -> None:
+    facts = CompositionFacts(VALID, "small-2", 2, kept=kept)
+    written = {**composition(), "status": status(facts).model_dump(mode="json", by_alias=True)}
+    again = Composition.model_validate(written)
+    assert kept_before(again) == visible(kept)
+    facts = CompositionFacts(VALID, "small-2", 2, kept=kept_before(again))
+    assert standing(again, facts, NOW) == again.status
+
+
+def test_another_reason_says_nothing_of_what_keeps_revisions() -> None:
+    facts = CompositionFacts(VALID, "", 0, "Older ones that no composite uses cannot be deleted: no")
+    written = {**composition(), "status": status(facts).model_dump(mode="json", by_alias=True)}
+    assert kept_before(Composition.model_validate(written)) == ""
