@@ -5,10 +5,12 @@ Rules that do not compile never replace rules that do.
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import Any, Protocol
 
 import yaml
@@ -25,6 +27,9 @@ _log = logging.getLogger(__name__)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yaml", ".yml", ".json")
 _REFRESH_SECONDS = 2.0
+
+_Contents = dict[str, bytes | str]
+"""What is in each file, or why it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,10 @@ class RuleBook:
     paths: tuple[Path, ...]
     conversions: dict[str, Served] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
-    _seen: str = ""
-    _missing: frozenset[str] = frozenset()
-    """The conversions that serve, but whose rules were in none of the files at the last look."""
+    _seen: _Contents = field(default_factory=dict)
+    """What the last look found."""
+    _compiled: _Contents | None = None
+    """What serves, as far as it compiles; None before the first look."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Read the files, call `loaded`, and do so again when they change, until cancelled."""
@@ -100,20 +106,27 @@ class RuleBook:
         """Does nothing."""
 
     def refresh(self) -> bool:
-        """Look at the files, and compile what has changed; returns whether anything has or is dropped."""
-        contents = dict(_contents(self.paths))
-        seen = sha256(repr(sorted(contents.items())).encode()).hexdigest()
-        if seen == self._seen:
-            return self._drop_missing()
-        self._seen = seen
+        """Look at the files, and compile them if they have changed; returns whether that was done.
+
+        A part of a file may be valid, too: without the rest, fields would be copied that the file's rules
+        change. So a change counts once two looks in a row find the same.
+        """
+        contents = _contents(self.paths, self._compiled or {})
+        before, self._seen = self._seen, contents
+        if contents == self._compiled or (self._compiled is not None and contents != before):
+            return False
+        self._compiled = contents
         self._compile(contents)
         return True
 
-    def _compile(self, contents: Mapping[str, bytes]) -> None:
+    def _compile(self, contents: _Contents) -> None:
         problems: dict[str, str] = {}
         definitions: dict[str, Mapping[str, Any]] = {}
         rules: dict[str, VersionConversion] = {}
         for file, content in contents.items():
+            if isinstance(content, str):
+                problems[file] = content
+                continue
             try:
                 for document in _documents(content):
                     _sort_in(document, definitions, rules)
@@ -125,20 +138,15 @@ class RuleBook:
             problem = self._add(name, rule, definitions.get(name))
             if problem:
                 problems[name] = problem
-        # An unreadable file may contain what is missing, and so may one that is being written right now: only
-        # what is still missing at the next look, when nothing has changed, is known to be gone.
-        self._missing = frozenset() if problems else frozenset(self.conversions.keys() - rules.keys())
         for name, problem in problems.items():
             kept = " The previous rules are still served." if name in self.conversions else ""
             _log.error("%s: %s%s", name, problem, kept)
         self.problems = problems
-
-    def _drop_missing(self) -> bool:
-        missing, self._missing = self._missing, frozenset()
-        if missing:
-            self.conversions = {name: each for name, each in self.conversions.items() if name not in missing}
-            _log.info("Converting no more, as no file has the rules: %s.", ", ".join(sorted(missing)))
-        return bool(missing)
+        # A file that cannot be understood may contain what is missing.
+        gone = set() if problems else self.conversions.keys() - rules.keys()
+        if gone:
+            self.conversions = {name: each for name, each in self.conversions.items() if name not in gone}
+            _log.info("Converting no more, as no file has the rules: %s.", ", ".join(sorted(gone)))
 
     def _add(self, name: str, rule: VersionConversion, definition: Mapping[str, Any] | None) -> str:
         if definition is None:
@@ -157,24 +165,61 @@ class RuleBook:
         return ""
 
 
-def _contents(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+def _contents(paths: Iterable[Path], compiled: _Contents) -> _Contents:
+    """What is in the files now; what is compiled stands for what can no longer be read.
+
+    So rules are gone only if their file is, and not because of a permission or a disk.
+    """
+    found: _Contents = {}
     for path in paths:
-        # A mounted ConfigMap contains its files a second time in hidden directories.
-        files = (
-            [each for each in sorted(path.rglob("*")) if _is_manifest(each, path)]
-            if path.is_dir()
-            else [path]
-        )
+        here: _Contents = {}
+        errors: list[OSError] = []
+        files = _manifests(path, errors.append) if S_ISDIR(_mode(path)) else [path]
         for file in files:
             try:
-                yield str(file), file.read_bytes()
-            except OSError as error:
+                here[str(file)] = file.read_bytes()
+            except (FileNotFoundError, NotADirectoryError) as error:
                 _log.error("%s: %s", file, error.strerror)
+            except OSError as error:
+                here |= _kept(file, error, compiled) or {str(file): error.strerror or str(error)}
+        for each in errors:
+            folder = Path(each.filename)
+            # Others than the given one may have no rules, such as the lost+found of a volume.
+            given: _Contents = {str(path): str(each.strerror)} if folder == path else {}
+            here |= _kept(folder, each, compiled) or given
+        found |= sorted(here.items(), key=lambda item: Path(item[0]))
+    return found
 
 
-def _is_manifest(file: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-    return not hidden and file.suffix in _SUFFIXES and file.is_file()
+def _kept(place: Path, error: OSError, compiled: _Contents) -> _Contents:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return {}
+    kept: _Contents = {
+        file: content
+        for file, content in compiled.items()
+        if isinstance(content, bytes) and Path(file).is_relative_to(place)
+    }
+    if kept:
+        _log.error("%s: %s. What was read before is still served.", place, error.strerror)
+    return kept
+
+
+def _manifests(path: Path, unreadable: Callable[[OSError], None]) -> Iterator[Path]:
+    for folder, folders, names in os.walk(path, onerror=unreadable):
+        # A mounted ConfigMap contains its files a second time in hidden directories.
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        for name in names:
+            file = Path(folder, name)
+            if not name.startswith(".") and file.suffix in _SUFFIXES and S_ISREG(_mode(file) or S_IFREG):
+                yield file
+
+
+def _mode(path: Path) -> int:
+    """What it is; 0 if that is not known: reading it tells why."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
 
 
 def _documents(content: bytes) -> Iterator[Any]:

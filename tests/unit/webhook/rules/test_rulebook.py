@@ -1,9 +1,13 @@
-"""Rules from files, while somebody writes the files in place."""
+"""Rules from files, while somebody writes the files in place, or a disk fails."""
 
+import errno
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from crdkeeper.webhook.rules.rulebook import RuleBook
 from tests.unit.core.changes.builders import GROUP, NAME, definition
@@ -24,7 +28,8 @@ def rules(spoke: str = "v2") -> str:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    file = tmp_path / "rules.yaml"
+    file = tmp_path / "rules" / "rules.yaml"
+    file.parent.mkdir()
     file.write_text(crd() + rules())
     return file
 
@@ -37,45 +42,158 @@ def book(file: Path) -> RuleBook:
     return book
 
 
-@pytest.mark.parametrize("begun", ["", crd()], ids=["empty", "only the CRD"])
+def look_until_settled(book: RuleBook) -> None:
+    """Two looks that find the same; the first never counts."""
+    assert not book.refresh()
+    assert book.refresh()
+    assert not book.refresh()
+
+
+def scaled() -> str:
+    """The CRD and a rule without which the rest of the file is valid."""
+    found = json.loads(crd().removesuffix("\n---\n"))
+    field = {"type": "object", "properties": {"timeout": {"type": "integer"}}}
+    for version in found["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": field}}}
+    rule = {"hub": "spec.timeout", "spoke": "spec.timeout", "scale": {"hub": 1, "spoke": 1000}}
+    resource = {"group": GROUP, "resource": "widgets"}
+    spokes = [{"version": "v2", "rules": [rule]}]
+    documents = [found, {**KIND, "spec": {"resource": resource, "hub": "v1", "spokes": spokes}}]
+    return yaml.safe_dump_all(documents, sort_keys=False)
+
+
+@pytest.mark.parametrize("begun", ["", crd(), crd() + rules("v3")], ids=["empty", "only the CRD", "all"])
 def test_rules_serve_while_their_file_is_being_written(file: Path, book: RuleBook, begun: str) -> None:
     before = book.conversions[NAME]
     file.write_text(begun)
-    assert book.refresh()
-    assert book.conversions == {NAME: before}
-    file.write_text(crd() + rules("v3"))
-    assert book.refresh()
     assert not book.refresh()
+    file.write_text(crd() + rules("v4"))
+    look_until_settled(book)
     assert (book.conversions, list(book.problems)) == ({NAME: before}, [NAME])
+
+
+@pytest.mark.parametrize("end", ["complete", "does not compile"])
+def test_a_part_of_a_file_that_is_valid_too_never_serves(file: Path, end: str) -> None:
+    file.write_text(scaled())
+    book = RuleBook((file.parent,))
+    assert book.refresh()
+    before = book.conversions[NAME].digest
+    cut = scaled()[: scaled().index("    rules:")]
+    file.write_text(cut)
+    other = RuleBook((file.parent,))
+    assert other.refresh()
+    assert list(other.conversions) == [NAME]
+    assert not book.refresh()
+    assert book.conversions[NAME].digest == before
+    change = (
+        ("spoke: 1000", "spoke: 2000") if end == "complete" else ("spoke: spec.timeout", "spoke: spec.none")
+    )
+    file.write_text(scaled().replace(*change))
+    assert not book.refresh()
+    assert book.conversions[NAME].digest == before
+    assert book.refresh()
+    served = book.conversions[NAME].digest != before
+    assert (served, list(book.problems)) == ((True, []) if end == "complete" else (False, [NAME]))
+
+
+def test_each_beginning_of_a_file_waits_for_a_second_look(file: Path, book: RuleBook) -> None:
+    whole = file.read_text()
+    for begun in ("", whole, "", crd(), whole):
+        file.write_text(begun)
+        assert not book.refresh()
+        assert list(book.conversions) == [NAME]
+    assert not book.refresh()
 
 
 def test_rules_serve_while_one_file_after_the_other_is_written(file: Path, book: RuleBook) -> None:
     file.write_text("")
-    assert book.refresh()
-    (file.parent / "other.yaml").write_text("a: 1")
-    assert book.refresh()
-    assert list(book.conversions) == [NAME]
-    file.write_text(crd() + rules())
-    assert book.refresh()
     assert not book.refresh()
+    (file.parent / "other.yaml").write_text("a: 1")
+    assert not book.refresh()
+    file.write_text(crd() + rules())
+    look_until_settled(book)
     assert list(book.conversions) == [NAME]
 
 
 def test_removed_rules_serve_for_one_more_look(file: Path, book: RuleBook) -> None:
     file.unlink()
-    assert book.refresh()
+    assert not book.refresh()
     assert list(book.conversions) == [NAME]
     assert book.refresh()
     assert book.conversions == {}
     assert not book.refresh()
 
 
-def test_nothing_is_dropped_while_a_file_is_unreadable(file: Path, book: RuleBook) -> None:
+def test_nothing_is_dropped_while_a_file_is_no_yaml(file: Path, book: RuleBook) -> None:
     file.write_text("{")
+    look_until_settled(book)
+    assert (list(book.conversions), list(book.problems)) == ([NAME], [str(file)])
+    file.write_text("")
+    look_until_settled(book)
+    assert book.conversions == {}
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_what_can_no_longer_be_read_is_served_on(file: Path, book: RuleBook, place: str) -> None:
+    path = file if place == "file" else file.parent
+    kept = path.rename(path.with_name("kept"))
+    path.symlink_to(path)  # an error also for root: too many levels of symbolic links
+    for _ in range(4):
+        assert not book.refresh()
+    assert (list(book.conversions), book.problems) == ([NAME], {})
+    path.unlink()
+    kept.rename(path)
+    assert not book.refresh()
+    file.unlink()
+    look_until_settled(book)
+    assert book.conversions == {}
+
+
+def test_rules_in_a_folder_that_can_no_longer_be_listed_are_served_on(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = file.parent / "sub"
+    folder.mkdir()
+    file.rename(folder / file.name)
+    (file.parent / "lost+found").mkdir()
+    scandir = os.scandir
+
+    def denied(path: Any) -> Any:
+        if Path(path) in closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    closed = [file.parent / "lost+found"]
+    book = RuleBook((file.parent,))
     assert book.refresh()
+    for each in (folder, file.parent):
+        closed[:] = [each]
+        for _ in range(3):
+            assert not book.refresh()
+        assert (list(book.conversions), book.problems) == ([NAME], {})
+
+
+def test_an_error_in_the_middle_of_a_write_makes_no_part_of_the_file_serve(
+    file: Path, book: RuleBook
+) -> None:
+    file.write_text("")
+    assert not book.refresh()
+    file.unlink()
+    file.symlink_to(file)
+    assert not book.refresh()
     assert not book.refresh()
     assert list(book.conversions) == [NAME]
-    file.write_text("")
-    assert book.refresh()
-    assert book.refresh()
-    assert book.conversions == {}
+
+
+def test_what_could_never_be_read_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.symlink_to(path)
+    for given in (tmp_path, path):
+        book = RuleBook((given,))
+        assert book.refresh()
+        assert book.problems == {str(path): os.strerror(errno.ELOOP)}
+        assert not book.refresh()
+    path.unlink()
+    look_until_settled(book)
+    assert book.problems == {}
