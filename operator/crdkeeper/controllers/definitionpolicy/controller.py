@@ -3,7 +3,7 @@ each policy's status."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.finalizers.standing import FAILING
+from crdkeeper.core.finalizers.tally import HeldLook
 from crdkeeper.core.policy.changes import CHANGES_JUDGED, changes_judged
 from crdkeeper.core.policy.governance import Governance
 from crdkeeper.core.policy.labels import MigrationRules, migration_rules
@@ -187,16 +188,16 @@ class DefinitionPolicies:
             return
         await self._publish(name)
 
-    async def _publish(self, name: str) -> None:
-        """Write the status of a policy, if it is not up to date."""
+    async def _publish(self, name: str) -> Mapping[str, HeldLook]:
+        """Write the status of a policy, if it is not up to date. Returns the looks that it tells of."""
         async with self._statuses.turn(name):
-            await self._publish_in_turn(name)
+            return await self._publish_in_turn(name)
 
-    async def _publish_in_turn(self, name: str) -> None:
+    async def _publish_in_turn(self, name: str) -> Mapping[str, HeldLook]:
         policy = self._state.of(DefinitionPolicy).get(name)
         if policy is None:
             self._statuses.forget(name)
-            return
+            return {}
         unprotected, number = "", 0
         if policy.spec.protection.deletion == "Deny":
             unprotected = await self._why_unprotected()
@@ -211,7 +212,9 @@ class DefinitionPolicies:
         status.protected = number
         status.selected, status.outdated, status.failing = now.selected, now.outdated, now.failing
         status.observed_generation = policy.metadata.generation
-        held = self.finalizers.write(policy, status)
+        # The wait for the turn is over, and the write may take long: neither what was known before counts as
+        # shown, nor what becomes known later.
+        held, told = self.finalizers.write(policy, status), self.finalizers.told(name)
         if held is not None and held.reason in FAILING and now.ready == "True":
             now = replace(now, ready="False", reason=held.reason, message=held.message)
         changed = set_condition(
@@ -236,12 +239,13 @@ class DefinitionPolicies:
             )
         summarize(status.conditions, stalled=True, now=self._client.now())
         if self._statuses.shows(policy, status):
-            return
+            return told
         await self._statuses.write(policy, status)
         if changed and now.ready == "False":
             await send_event(
                 self._client, policy, "Warning", now.reason, now.message, instance=self._identity
             )
+        return told
 
 
 def begin_policies(context: Context) -> Coroutine[Any, Any, None]:

@@ -5,7 +5,7 @@ the governed CRDs' objects is listed again and again, by all together at a limit
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -67,9 +67,9 @@ class FinalizerReleases:
         governance: Governance,
         *,
         identity: str,
-        publish: Callable[[str], Awaitable[None]],
+        publish: Callable[[str], Awaitable[Mapping[str, HeldLook]]],
     ) -> None:
-        """`publish` writes the status of the policy of that name."""
+        """`publish` writes the status of the policy of that name, and returns the looks that it tells of."""
         self._client = client
         self._state = state
         self._metrics = metrics
@@ -118,12 +118,10 @@ class FinalizerReleases:
         if look != former:
             self._unshown.add(name)
         if name in self._unshown and not self._unseen(subject.policy):
-            governed = self._unshown.intersection(self._governed(subject.policy))
-            shown = {each: self._looks[each] for each in governed}
-            await self._publish(subject.policy)
+            shown = await self._publish(subject.policy)
             # Another worker may have looked again by now, and status does not show that.
             self._unshown -= {each for each, was in shown.items() if self._looks.get(each) == was}
-        if self._unseen(subject.policy):
+        if self._unseen(subject.policy) or name in self._unshown:
             # Status shows figures of all CRDs or none, and nothing is released before it has shown it.
             self.queue.add_within(name, _UNSEEN_SECONDS if look.due else self._interval(look))
             return
@@ -221,6 +219,12 @@ class FinalizerReleases:
             now=self._client.now(),
         )
         return find_condition(status.conditions, CONDITION)
+
+    def told(self, policy: str) -> dict[str, HeldLook]:
+        """The looks that a status made now tells of: those at all CRDs of the policy, or none."""
+        if self._unseen(policy):
+            return {}
+        return {name: self._looks[name] for name in self._governed(policy)}
 
     def _standing(self, policy: DefinitionPolicy, rules: Sequence[FinalizerRule]) -> FinalizersStanding:
         _, problems = read_rules(rules)
