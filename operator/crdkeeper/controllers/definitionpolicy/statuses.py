@@ -39,9 +39,9 @@ class PolicyStatuses:
         return self._turns.setdefault(name, asyncio.Lock())
 
     def busy(self, name: str) -> bool:
-        """Whether somebody holds the turn."""
-        turn = self._turns.get(name)
-        return turn is not None and turn.locked()
+        """Whether somebody holds the turn or waits for it."""
+        # A lock that was just released is not locked before the next in the line runs.
+        return name in self._turns
 
     def latest(self, policy: DefinitionPolicy) -> DefinitionPolicyStatus:
         """The newest status that is known: as the policy was seen, or as written since."""

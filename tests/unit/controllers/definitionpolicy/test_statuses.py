@@ -8,7 +8,7 @@ import pytest
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.state import ClusterState
-from tests.unit.builders import policy
+from tests.unit.builders import NAME, policy
 from tests.unit.controllers.definitionpolicy.scene import GONE, POLICIES, STATUS, Cluster, play, rule
 
 OTHER = f"{POLICIES}/other/status"
@@ -86,6 +86,27 @@ def test_a_slow_write_of_one_policy_keeps_no_other() -> None:
         assert api.writes("PATCH", OTHER) == 1
 
     play(people, LONG, cluster=Slow)
+
+
+def test_the_worker_of_all_policies_does_not_wait_behind_the_next_in_the_line() -> None:
+    async def people(_: ClusterState, api: Slow) -> None:
+        await asyncio.sleep(2.0)
+        controller = api.controller
+        api.takes = [1000.0]
+        api.hold("a", GONE)
+        async with controller._statuses.turn("p"):
+            writing = asyncio.create_task(controller.finalizers._reconcile(NAME))
+            await asyncio.sleep(1.0)
+        # Nobody holds the turn at this moment: who waits for it has not run yet.
+        async with asyncio.timeout(10.0):
+            await controller._reconcile_policy("p")
+        assert STATUS not in api.writing
+        await asyncio.sleep(1.0)
+        assert api.writing[STATUS] == 1
+        await writing
+        assert not controller._statuses.busy("p")
+
+    play(people, LONG, cluster=Slow, queues=False)
 
 
 @pytest.mark.parametrize("lost", [None, Unreachable("no answer"), ApiError(504, {"message": "timeout"})])
