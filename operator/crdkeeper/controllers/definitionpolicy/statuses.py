@@ -5,7 +5,7 @@ and what was written in between would stay: but nothing is released before the s
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionPolicyStatus
@@ -16,13 +16,14 @@ from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The last write of a policy's status."""
+    """The last write of a policy's status that was answered, and whether another came after it."""
 
     uid: str | None
-    version: int
-    """The resourceVersion that it led to."""
-    status: DefinitionPolicyStatus | None
-    """None if it is not known whether it was stored."""
+    version: int = 0
+    """The resourceVersion that it led to; 0 if no write was answered that the watch has not shown."""
+    status: DefinitionPolicyStatus | None = None
+    unanswered: bool = False
+    """Whether it is not known if a later status was stored."""
 
 
 class PolicyStatuses:
@@ -44,14 +45,16 @@ class PolicyStatuses:
         return name in self._turns
 
     def latest(self, policy: DefinitionPolicy) -> DefinitionPolicyStatus:
-        """The newest status that is known: as the policy was seen, or as written since."""
+        """The newest status that is known to be stored: as the policy was seen, or as written since."""
         written = self._unseen(policy)
-        return policy.status if written is None or written.status is None else written.status
+        if written is None or written.status is None or written.version <= _version(policy.metadata):
+            return policy.status
+        return written.status
 
     def shows(self, policy: DefinitionPolicy, status: DefinitionPolicyStatus) -> bool:
         """Whether the API server is known to have this status already."""
         written = self._unseen(policy)
-        return status == (policy.status if written is None else written.status)
+        return not (written is not None and written.unanswered) and status == self.latest(policy)
 
     def forget(self, name: str) -> None:
         """The policy is gone. Called in its turn, as is `write`: so nothing is left of it."""
@@ -61,7 +64,8 @@ class PolicyStatuses:
         """Write it; does nothing if there is no policy of that name. Raises ApiError and Unreachable."""
         name, uid = policy.metadata.name, policy.metadata.uid
         # If no answer comes, it may be stored or not: then even the same is written again.
-        self._written[name] = _Written(uid, 0, None)
+        former = self._unseen(policy) or _Written(uid)
+        self._written[name] = replace(former, unanswered=True)
         updated: DefinitionPolicy = policy.model_copy(update={"status": status})
         try:
             answer = await put_status(self._client, updated, accept=METADATA_ONLY)
@@ -70,20 +74,21 @@ class PolicyStatuses:
                 return
             raise
         stored = ObjectMeta.model_validate(answer["metadata"])
-        self._written[name] = _Written(uid, _number(stored.resource_version), status)
+        self._written[name] = _Written(uid, _version(stored), status)
 
     def _unseen(self, policy: DefinitionPolicy) -> _Written | None:
-        """The last write, unless the policy as it was seen is as new."""
+        """The last write, unless the policy as it was seen is as new as all that may be stored."""
         name = policy.metadata.name
         written = self._written.get(name)
         if written is None:
             return None
-        seen = written.status is not None and written.version <= _number(policy.metadata.resource_version)
+        seen = not written.unanswered and written.version <= _version(policy.metadata)
         if seen or written.uid != policy.metadata.uid:
             del self._written[name]
             return None
         return written
 
 
-def _number(resource_version: str | None) -> int:
-    return int(resource_version) if resource_version and resource_version.isdecimal() else 0
+def _version(metadata: ObjectMeta) -> int:
+    version = metadata.resource_version
+    return int(version) if version and version.isdecimal() else 0

@@ -10,7 +10,9 @@ from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.state import ClusterState
 from tests.unit.builders import NAME, policy
 from tests.unit.controllers.definitionpolicy.scene import GONE, POLICIES, STATUS, Cluster, play, rule
+from tests.unit.core.diagnosis.builders import seen
 
+EVENTS = "/apis/events.k8s.io"
 OTHER = f"{POLICIES}/other/status"
 LONG = rule(after="999h")
 """Nothing is released: the objects are only counted."""
@@ -128,6 +130,42 @@ def test_a_status_is_taken_back_though_the_watch_has_not_shown_it(lost: Exceptio
         assert api.held_by_status() == 0
 
     play(people, LONG, cluster=Slow)
+
+
+def test_a_write_without_an_answer_makes_no_older_status_count() -> None:
+    async def people(state: ClusterState, api: Slow) -> None:
+        await asyncio.sleep(5.0)
+        (ready,) = [each for each in api.written[STATUS]["status"]["conditions"] if each["type"] == "Ready"]
+        assert (ready["reason"], api.writes("POST", EVENTS)) == ("InvalidFinalizers", 1)
+        before = api.writes("PATCH", STATUS)
+        api.lost = Unreachable("no answer")
+        state.saw_definition("others.example.com", seen(name="others.example.com", uid="u2"))
+        await asyncio.sleep(5.0)
+        assert api.writes("PATCH", STATUS) > before
+        api.lost = None
+        await asyncio.sleep(100.0)
+        assert api.written[STATUS]["status"]["selected"] == 2
+        assert ready in api.written[STATUS]["status"]["conditions"]
+        assert api.writes("POST", EVENTS) == 1
+
+    play(people, {**rule(), "when": "object."}, cluster=Slow)
+
+
+def test_what_the_watch_shows_counts_more_than_an_answer_from_before() -> None:
+    async def people(_: ClusterState, api: Slow) -> None:
+        statuses, known = api.controller._statuses, policy("p", finalizers=[LONG])
+        await statuses.write(known, known.status.model_copy(update={"selected": 7}))
+        api.lost = Unreachable("no answer")
+        with pytest.raises(Unreachable):
+            await statuses.write(known, known.status.model_copy(update={"selected": 8}))
+        assert statuses.latest(known).selected == 7
+        api.version += 1
+        watched = api.seen()
+        assert statuses.latest(watched).selected == 8
+        # Another write may be stored after this one: only an answer says what is.
+        assert not statuses.shows(watched, watched.status)
+
+    play(people, cluster=Slow, queues=False)
 
 
 def test_what_was_written_is_not_written_again_before_the_watch_shows_it() -> None:
