@@ -12,7 +12,7 @@ from crdkeeper.cluster.transport.client import MERGE_PATCH, Client
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.settle import RollCall, Settling, settling, stale_leases
-from crdkeeper.operations.migration.run import MigrationRun
+from crdkeeper.operations.migration import run
 from tests.property.simulation.apiserver import DEFINITION
 
 
@@ -65,12 +65,12 @@ def without_generation() -> Iterator[None]:
     def same(one: MigrationTarget, other: MigrationTarget) -> bool:
         return (one.uid, one.storage_version) == (other.uid, other.storage_version)
 
-    async def never(_: MigrationRun) -> bool:
+    async def never(*_: object) -> bool:
         return False
 
     with (
         mock.patch.object(MigrationTarget, "same_as", same),
-        mock.patch.object(MigrationRun, "_target_changed", never),
+        mock.patch.object(run, "target_changed", never),
     ):
         yield
 

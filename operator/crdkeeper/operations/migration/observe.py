@@ -1,10 +1,15 @@
 """Gathers all that the next decision needs, by consistent reads."""
 
-from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigrationSpec
+from crdkeeper.api.storagemigration import (
+    GroupResource,
+    MigrationTarget,
+    StorageMigration,
+    StorageMigrationSpec,
+)
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import missing_rights
 from crdkeeper.cluster.resources.apiservers import list_leases
-from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.resources.definitions import get_definition, get_revision
 from crdkeeper.cluster.resources.discovery import discover
 from crdkeeper.cluster.resources.storageversionmigrations import list_storage_version_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
@@ -60,6 +65,17 @@ async def another_began(client: Client, resource: GroupResource) -> bool:
         return definition is not None and definition.storage_migrating
     except (ApiError, Unreachable):
         return False  # the next check comes soon, and before anything new begins
+
+
+async def target_changed(client: Client, migration: StorageMigration) -> bool:
+    """Whether the CRD is not as it was pinned; False if the API server does not tell now."""
+    target, resource = migration.status.target, migration.spec.resource
+    if target is None or target.uid is None:
+        return False
+    try:
+        return await get_revision(client, str(resource)) != (target.uid, target.generation)
+    except (ApiError, Unreachable):
+        return False  # a pass itself runs into the same problem, and the trim checks again
 
 
 async def _target(

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from crdkeeper.api.storagemigration import MigrationTarget, RefusedObject, StorageMigration
-from crdkeeper.cluster.resources.definitions import get_revision, trim_stored_versions
+from crdkeeper.cluster.resources.definitions import trim_stored_versions
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
@@ -38,7 +39,7 @@ from crdkeeper.core.migration.occurrences import (
 from crdkeeper.core.migration.othermigrator import OtherMigrator
 from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
-from crdkeeper.operations.migration.observe import another_began, observe
+from crdkeeper.operations.migration.observe import another_began, observe, target_changed
 from crdkeeper.operations.migration.preparation import endpoint_of, prepare_sweep
 from crdkeeper.operations.migration.sharedpass import Pass, shared_pass
 from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
@@ -224,7 +225,10 @@ class MigrationRun:
             case protocol.Separate(message):
                 self._happened(Separated(await self._separator(), message, seen.others.unseen))
             case protocol.SweepAll(type_, fresh):
-                await self._sweep_in_turn(SweepBegan(type_, fresh, seen.others.unseen))
+                if self._slots.locked():
+                    self._happened(SweepQueued(type_))
+                    await self._saved()
+                await self._in_turn(partial(self._sweep, SweepBegan(type_, fresh, seen.others.unseen)))
             case protocol.RetryQuarantined():
                 await self._retry()
             case protocol.Trim():
@@ -279,14 +283,14 @@ class MigrationRun:
             self._client, self.migration, self._target(), type_, self._observer, served=self._served
         )
 
-    async def _sweep_in_turn(self, began: SweepBegan) -> None:
-        if self._slots.locked():
-            self._happened(SweepQueued(began.type))
-            await self._saved()
-        async with in_turn(self._slots, self._wake) as has_turn:
-            # Or else something has changed meanwhile.
+    async def _in_turn(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Write as soon as there is a slot; not at all if what would stop it changes before that."""
+        async with in_turn(self._slots, self._wake, self._outdated) as has_turn:
             if has_turn:
-                await self._sweep(began)
+                await write()
+
+    async def _outdated(self) -> bool:
+        return self.migration.spec.suspend or await target_changed(self._client, self.migration)
 
     async def _sweep(self, began: SweepBegan) -> None:
         if began.fresh:
@@ -336,7 +340,7 @@ class MigrationRun:
                         raise _Stale
                     if woken or time.monotonic() >= check_at:
                         check_at = time.monotonic() + CHECKPOINT_SECONDS
-                        if await self._target_changed():
+                        if await target_changed(self._client, self.migration):
                             raise _Stale
                     if time.monotonic() >= look_at and sweep.type != "Plan":
                         look_at = time.monotonic() + _OTHERS_SECONDS
@@ -361,15 +365,6 @@ class MigrationRun:
         token, behind = (None, sweep.tally.scanned) if ended else sweep.checkpoint()
         scanned = before.scanned + behind
         self._happened(SweepCounted(sweep.tally, before, token, scanned, rate, sweep.concurrency))
-
-    async def _target_changed(self) -> bool:
-        target, resource = self.migration.status.target, self.migration.spec.resource
-        if target is None or target.uid is None:
-            return False
-        try:
-            return await get_revision(self._client, str(resource)) != (target.uid, target.generation)
-        except (ApiError, Unreachable):
-            return False  # the pass itself runs into the same problem, and the trim checks again
 
     async def _retry(self) -> None:
         named, sweep = self._named, self._new_sweep("Rewrite")

@@ -1,12 +1,15 @@
 """Waits for several things at once, and ends them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+_AGAIN_SECONDS = 600.0
+"""After which who waits for a turn looks again unasked: a look may fail, and commands watch no CRDs."""
 
-async def first_of(task: asyncio.Future[None], *events: asyncio.Event, seconds: float) -> None:
+
+async def first_of(task: asyncio.Future[Any], *events: asyncio.Event, seconds: float) -> None:
     """Wait until the task is done or one of the events is set, at most so many seconds."""
     waits = [asyncio.create_task(each.wait()) for each in events]
     any_of: set[asyncio.Future[Any]] = {task, *waits}
@@ -38,16 +41,26 @@ async def end(*tasks: asyncio.Future[Any]) -> None:
 
 
 @asynccontextmanager
-async def in_turn(slots: asyncio.Semaphore, woken: asyncio.Event) -> AsyncIterator[bool]:
-    """Have one of the slots until the end of the block; False, and none, if the event is set before that."""
-    turn = asyncio.create_task(slots.acquire())
-    waking = asyncio.create_task(woken.wait())
+async def in_turn(
+    slots: asyncio.Semaphore, woken: asyncio.Event, outdated: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bool]:
+    """Have one of the slots until the end of the block; False, and none, if `outdated` before that.
+
+    It is asked whenever the event is set, which does not cost the place in the queue: whoever is woken more
+    often than others would else come after all of them.
+    """
+    turn, given_up = asyncio.create_task(slots.acquire()), False
     try:
-        await asyncio.wait({turn, waking}, return_when=asyncio.FIRST_COMPLETED)
-        yield turn.done()
+        while not turn.done() and not given_up:
+            await first_of(turn, woken, seconds=_AGAIN_SECONDS)
+            # Also if it is its turn now: then nothing begins that would have to be stopped.
+            if woken.is_set() or not turn.done():
+                woken.clear()
+                given_up = await outdated()
+        yield not given_up
     finally:
         try:
-            await end(turn, waking)
+            await end(turn)
         finally:
             if not turn.cancelled():
                 slots.release()

@@ -219,6 +219,50 @@ class TestEvents:
         operate(story)
 
 
+class TestTurns:
+    """All slots are taken by others."""
+
+    def test_who_is_touched_keeps_its_place_and_writes_nothing(self) -> None:
+        async def story(operator: Operator) -> None:
+            slots = operator.controller._slots
+            for _ in range(4):
+                await slots.acquire()
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["Queued"])
+            behind = asyncio.create_task(slots.acquire())
+            before = operator.cluster.requests.copy()
+            for _ in range(10):
+                operator.state.saw_definition(NAME, seen())
+                await asyncio.sleep(1.0)
+            asked = operator.cluster.requests - before
+            assert set(asked) == {"revision"}
+            assert asked["revision"] <= 10
+            slots.release()
+            await operator.until(lambda: operator.rewritten > 0, 5.0)
+            await behind
+
+        operate(story)
+
+    def test_limits_that_change_are_those_of_its_turn(self) -> None:
+        async def story(operator: Operator) -> None:
+            slots = operator.controller._slots
+            for _ in range(4):
+                await slots.acquire()
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["Queued"])
+            operator.cluster.change_spec(limits={"maxObjectsPerSecond": 1})
+            operator.watch()
+            await asyncio.sleep(60.0)
+            slots.release()
+            await operator.until(lambda: operator.rewritten > 0, 5.0)
+            await asyncio.sleep(4.0)
+            assert 4 <= operator.rewritten <= 6
+            # The pass began once: it listed each page, after one list for the separator.
+            assert operator.cluster.requests["list"] == 1 + 3
+
+        operate(story)
+
+
 class TestTheEnd:
     @pytest.mark.parametrize(("reason", "runs"), [("Migrated", False), ("RetriesExhausted", True)])
     def test_a_changed_spec_revives_what_has_failed(self, reason: str, runs: bool) -> None:
