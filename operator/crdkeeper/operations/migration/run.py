@@ -230,7 +230,7 @@ class MigrationRun:
                     await self._saved()
                 await self._in_turn(partial(self._sweep, SweepBegan(type_, fresh, seen.others.unseen)))
             case protocol.RetryQuarantined():
-                await self._retry()
+                await self._in_turn(self._retry)
             case protocol.Trim():
                 await self._trim(seen)
             case protocol.Finish():
@@ -370,8 +370,7 @@ class MigrationRun:
         named, sweep = self._named, self._new_sweep("Rewrite")
         self._happened(RetryBegan())
         try:
-            async with self._slots:
-                await self._watched(sweep, sweep.retry(named), lambda: None)
+            await self._watched(sweep, sweep.retry(named), lambda: None)
         except _Stale:
             self._happened(RetryStopped())
             return

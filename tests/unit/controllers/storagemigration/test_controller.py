@@ -22,6 +22,7 @@ from tests.unit.operations.migration.scene import (
     refusal,
 )
 
+DENIAL = 'admission webhook "w.example.com" denied the request: no'
 SLOWLY: dict[str, Any] = {"limits": {"maxObjectsPerSecond": 1}, "settleSeconds": 1}
 
 
@@ -259,6 +260,38 @@ class TestTurns:
             assert 4 <= operator.rewritten <= 6
             # The pass began once: it listed each page, after one list for the separator.
             assert operator.cluster.requests["list"] == 1 + 3
+
+        operate(story)
+
+    @pytest.mark.parametrize(
+        ("event", "reason"), [("suspended", "Suspended"), ("deleted", "DefinitionDeleted")]
+    )
+    def test_a_retry_round_heeds_what_changes(self, event: str, reason: str) -> None:
+        async def story(operator: Operator) -> None:
+            cluster, slots = operator.cluster, operator.controller._slots
+            cluster.troubles["rewrite"].extend([refusal(403, "Forbidden", DENIAL)] * 2)
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["ObjectsRefused"])
+            for _ in range(4):
+                await slots.acquire()
+            await asyncio.sleep(3600.0)
+            written, rounds = operator.rewritten, cluster.stored.status.quarantine.rounds
+            if event == "suspended":
+                cluster.change_spec(suspend=True)
+                operator.watch()
+            else:
+                cluster.definition = None
+                operator.state.saw_definition(NAME, None)
+            await operator.until(lambda: operator.ready() == [reason], 5.0)
+            assert operator.ended() == (event == "deleted")
+            assert (operator.rewritten, cluster.stored.status.quarantine.rounds) == (written, rounds)
+            if event == "suspended":
+                cluster.change_spec(suspend=False)
+                operator.watch()
+                await asyncio.sleep(60.0)
+                slots.release()
+                await operator.until(operator.ended)
+                assert_migrated(cluster)
 
         operate(story)
 
