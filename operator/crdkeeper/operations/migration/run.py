@@ -286,11 +286,14 @@ class MigrationRun:
     async def _in_turn(self, write: Callable[[], Awaitable[None]]) -> None:
         """Write as soon as there is a slot; not at all if what would stop it changes before that."""
         async with in_turn(self._slots, self._wake, self._outdated) as has_turn:
-            if has_turn:
+            if has_turn and not self.migration.spec.suspend:  # also if it was suspended during the last look
                 await write()
 
     async def _outdated(self) -> bool:
-        return self.migration.spec.suspend or await target_changed(self._client, self.migration)
+        spec = self.migration.spec
+        if spec.suspend or await target_changed(self._client, self.migration):
+            return True
+        return spec.mode == "Execute" and await another_began(self._client, spec.resource)
 
     async def _sweep(self, began: SweepBegan) -> None:
         if began.fresh:

@@ -47,16 +47,20 @@ async def in_turn(
     """Have one of the slots until the end of the block; False, and none, if `outdated` before that.
 
     It is asked whenever the event is set, which does not cost the place in the queue: whoever is woken more
-    often than others would else come after all of them.
+    often than others would else come after all of them. After a wait, it is asked again when the turn has come.
     """
-    turn, given_up = asyncio.create_task(slots.acquire()), False
+    waits, given_up = slots.locked(), False
+    turn = asyncio.create_task(slots.acquire())
     try:
         while not turn.done() and not given_up:
             await first_of(turn, woken, seconds=_AGAIN_SECONDS)
-            # Also if it is its turn now: then nothing begins that would have to be stopped.
-            if woken.is_set() or not turn.done():
+            if not turn.done():
                 woken.clear()
                 given_up = await outdated()
+        if not given_up and (waits or woken.is_set()):
+            # What was decided may be hours old: nothing begins that would have to be stopped.
+            woken.clear()
+            given_up = await outdated()
         yield not given_up
     finally:
         try:

@@ -236,11 +236,58 @@ class TestTurns:
                 operator.state.saw_definition(NAME, seen())
                 await asyncio.sleep(1.0)
             asked = operator.cluster.requests - before
-            assert set(asked) == {"revision"}
+            assert set(asked) == {"revision", "others", "older"}
             assert asked["revision"] <= 10
             slots.release()
             await operator.until(lambda: operator.rewritten > 0, 5.0)
             await behind
+
+        operate(story)
+
+    @pytest.mark.parametrize("told", [True, False], ids=["an event", "no event"])
+    def test_another_migrator_goes_first(self, told: bool) -> None:
+        async def story(operator: Operator) -> None:
+            slots = operator.controller._slots
+            for _ in range(4):
+                await slots.acquire()
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["Queued"])
+            resource = {"group": "example.com", "resource": "widgets"}
+            operator.cluster.others.append({"metadata": {"name": "svm"}, "spec": {"resource": resource}})
+            if told:
+                operator.state.saw_definition(NAME, seen())
+            else:
+                slots.release()
+            await operator.until(lambda: operator.ready() == ["AnotherMigrator"], 5.0)
+            await asyncio.sleep(100.0)
+            assert operator.rewritten == 0
+            operator.cluster.others.clear()
+            if told:
+                slots.release()
+            await operator.until(operator.ended)
+            assert_migrated(operator.cluster)
+
+        operate(story)
+
+    def test_one_that_is_suspended_during_the_last_look_writes_nothing(self) -> None:
+        async def story(operator: Operator) -> None:
+            cluster, slots = operator.cluster, operator.controller._slots
+            for _ in range(4):
+                await slots.acquire()
+            operator.watch()
+            await operator.until(lambda: operator.ready() == ["Queued"])
+
+            def happens(about: About, nth: int) -> None:
+                if about == "revision":
+                    cluster.happens = lambda about, nth: None
+                    cluster.change_spec(suspend=True)
+                    operator.watch()
+
+            cluster.happens = happens
+            slots.release()
+            await operator.until(lambda: operator.ready() == ["Suspended"], 5.0)
+            assert operator.rewritten == 0
+            assert cluster.stored.status.sweep is None
 
         operate(story)
 

@@ -45,7 +45,7 @@ def test_who_is_woken_keeps_its_place() -> None:
         slots.release()
         turns = [await each.task for each in waiters]
         assert turns == [(True, at) for at in (turns[0][1], *(turns[0][1] + each for each in (1, 2, 3)))]
-        assert [each.looks for each in waiters] == [10, 0, 0, 0]
+        assert [each.looks for each in waiters] == [11, 1, 1, 1]
         assert not slots.locked()
 
     virtualtime.run(main())
