@@ -34,6 +34,8 @@ from crdkeeper.core.policy.selection import guarding, protected, selects
 _log = logging.getLogger(__name__)
 _PROTECTION_SECONDS = 300.0
 """Until another look at whether the API server protects, if no policy changes; half of it if CRDs do."""
+_TAKEN_SECONDS = 300.0
+"""Between two looks whether the name of a migration is free again."""
 _STATUS_DELAY = 0.5
 """Seconds during which changes of many CRDs are combined into one status update."""
 
@@ -141,18 +143,21 @@ class DefinitionPolicies:
         wanted = wanted_migration(rules, definition, stored)
         if wanted is None:
             return
+        if (taken := wanted["metadata"]["name"]) in unread:
+            _log.warning(
+                "CRD %s is not migrated: StorageMigration %s is of another release, and this one cannot "
+                "read it. Delete it.",
+                name,
+                taken,
+            )
+            # No watch tells which CRD it was of when it is deleted.
+            self.definitions.add_within(name, _TAKEN_SECONDS)
+            return
         try:
             created = await create_migration(self._client, wanted)
         except ApiError as error:
             if error.code != 409:
                 raise
-            if (taken := wanted["metadata"]["name"]) in unread:
-                _log.warning(
-                    "CRD %s is not migrated: StorageMigration %s is of another release, and this one cannot "
-                    "read it. Delete it.",
-                    name,
-                    taken,
-                )
             return
         note = f"CRD {name} stores {', '.join(definition.stored_versions)}: created {created.metadata.name}."
         if rules.policy is None:
@@ -195,13 +200,16 @@ class DefinitionPolicies:
 
     async def _publish_in_turn(self, name: str) -> Mapping[str, HeldLook]:
         policy = self._state.of(DefinitionPolicy).get(name)
+        unprotected, number = "", 0
+        if policy is not None and policy.spec.protection.deletion == "Deny":
+            unprotected = await self._why_unprotected()
+            self.policies.add_within(name, _PROTECTION_SECONDS)
+            # It may have changed meanwhile, and with it the looks of which the status is to tell.
+            policy = self._state.of(DefinitionPolicy).get(name)
         if policy is None:
             self._statuses.forget(name)
             return {}
-        unprotected, number = "", 0
         if policy.spec.protection.deletion == "Deny":
-            unprotected = await self._why_unprotected()
-            self.policies.add_within(name, _PROTECTION_SECONDS)
             selected = (each for each in self._state.definitions.values() if selects(policy, each))
             number = 0 if unprotected else len(protected(policy, selected))
         mine = self._governance.governed(name)

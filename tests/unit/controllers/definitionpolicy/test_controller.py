@@ -116,10 +116,15 @@ def test_a_migration_of_another_release_with_the_wanted_name_is_told(
         api.objects[path]["status"] = {"sweep": {"type": "NewerType"}}
         assert caplog.messages == []
         state.saw_definition(NAME, seen())
-        await asyncio.sleep(300.0)
-        assert api.writes("POST", MIGRATIONS) == 2
+        await asyncio.sleep(299.0)
+        assert api.writes("POST", MIGRATIONS) == 1
         (said,) = caplog.messages
         assert f"StorageMigration {path.rpartition('/')[2]} is of another release" in said
+        # Whoever does as told need not do more.
+        del api.objects[path]
+        state.saw_migration(path.rpartition("/")[2], None)
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 2
 
     with caplog.at_level("WARNING", "crdkeeper"):
         play(people)

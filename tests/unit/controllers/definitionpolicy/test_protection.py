@@ -137,3 +137,28 @@ def test_many_policies_share_one_look_at_what_protects(monkeypatch: pytest.Monke
         assert len(looks) == 2
 
     play(people)
+
+
+@pytest.mark.parametrize("left", [True, False], ids=["changed", "deleted"])
+def test_a_policy_that_changes_while_it_is_asked_what_protects(
+    monkeypatch: pytest.MonkeyPatch, left: bool
+) -> None:
+    async def look(_: Client) -> str:
+        await asyncio.sleep(20.0)
+        return ""
+
+    monkeypatch.setattr(controller, "why_unprotected", look)
+
+    async def people(state: ClusterState, api: FakeApi) -> None:
+        protects = policy(mode="Disabled", protection={"deletion": "Deny"})
+        state.saw(DefinitionPolicy, "p", protects)
+        await asyncio.sleep(10.0)
+        changed = protects.model_copy(deep=True)
+        changed.metadata.generation += 1
+        state.saw(DefinitionPolicy, "p", changed if left else None)
+        await asyncio.sleep(12.0)
+        written = api.written.get(STATUS)
+        seen = written and written["status"]["observedGeneration"]
+        assert seen == (changed.metadata.generation if left else None)
+
+    play(people)
