@@ -20,6 +20,7 @@ from tests.cluster.harness import NAMESPACE, Admin, Operator, eventually
 from tests.cluster.harness.admin import POLICIES
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 from tests.faults.replicas import HASTY, until_leading
 
 KILLS: Final = int(os.environ.get("CRDKEEPER_CHANGE_KILLS", "4"))
@@ -179,7 +180,7 @@ async def test_a_new_leader_writes_nothing(scene: Scene, operator: Operator, sta
 
 
 async def test_no_change_fails_while_operators_die(scene: Scene, operator: Operator) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(10**6))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_CHANGE_KILLS={KILLS}")
     chances = random.Random(seed)
     seen: list[Any] = []

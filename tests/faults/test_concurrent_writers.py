@@ -1,10 +1,9 @@
 """Others write, create and delete all the time: no write of theirs is lost, and none of ours is visible."""
 
 import asyncio
-import os
-import random
 
 from tests.cluster.harness import Admin, Operator, eventually
+from tests.dice import drawn_seed
 from tests.faults.scene import assert_all_stored_at
 from tests.faults.writers import Writers, counting
 
@@ -14,7 +13,7 @@ REQUESTS = "crdkeeper_migration_requests_total"
 
 
 async def test_no_acknowledged_write_is_lost(admin: Admin, operator: Operator, group: str) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed}")
     kind = counting(group)
     await admin.apply_definition(kind)

@@ -12,6 +12,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Admin, CustomKind, Operator, outdated
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 from tests.faults.policies import trims_denied
 from tests.faults.replicas import PATIENT
 from tests.faults.scene import assert_all_stored_at, message_of, phase
@@ -31,7 +32,7 @@ def operator(installed: Cluster, start_operator: Callable[..., Operator]) -> Ope
 async def test_flipped_back_and_forth_at_random_instants(
     admin: Admin, operator: Operator, group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_FLIPS={ROUNDS}")
     dice = random.Random(seed)
     old = CustomKind(group)

@@ -25,6 +25,7 @@ from tests.cluster.finalizers.scene import (
 )
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 from tests.faults.replicas import PATIENT
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
@@ -71,7 +72,7 @@ async def test_kills_at_random_instants(
     admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
 ) -> None:
     """What was named is released once from each object; nothing else is released, whatever happens."""
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     kind = CustomKind(group)

@@ -15,6 +15,7 @@ from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outda
 from tests.cluster.harness.admin import MIGRATIONS, condition
 from tests.cluster.harness.admission import denied
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 from tests.faults.policies import trims_denied
 from tests.faults.scene import PHASES, assert_all_stored_at, phase, write_counts
 
@@ -73,7 +74,7 @@ class Ledger:
 async def test_kills_at_random_instants(
     admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     kind = CustomKind(group)

@@ -15,6 +15,7 @@ from tests.cluster.cli import jobsample
 from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.cli.migrations import QUICK
 from tests.cluster.harness import Admin, CustomKind, condition, outdated
+from tests.dice import drawn_seed
 from tests.faults.scene import assert_all_stored_at, assert_each_written_once, rewritten, write_counts
 from tests.faults.shardcrew import SHARDS, Crew
 
@@ -129,6 +130,6 @@ async def test_kills_at_random_instants(
 
 
 def dice_of_test() -> random.Random:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_SHARD_KILLS={KILLS}")
     return random.Random(seed)

@@ -41,6 +41,7 @@ from tests.cluster.builtins.encrypting import (
 from tests.cluster.harness import Admin, Operator, eventually, install
 from tests.cluster.harness.admin import MIGRATIONS
 from tests.controlplane.plane import ControlPlane
+from tests.dice import drawn_seed
 
 COUNT = int(os.environ.get("CRDKEEPER_SECRETS", "20"))
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
@@ -123,7 +124,7 @@ async def assert_told_apart(kubeconfig: Path) -> None:
 async def test_kills_at_random_instants_lose_and_repeat_nothing(
     encrypting: Admin, encrypting_plane: ControlPlane, configuration: Path
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     await create_secrets(encrypting, 20)

@@ -6,6 +6,7 @@ import random
 from typing import Final
 
 from tests.cluster.changes.scene import Scene, enum
+from tests.dice import drawn_seed
 
 KILLS: Final = int(os.environ.get("CRDKEEPER_CHANGE_KILLS", "4"))
 _MOST_SECONDS: Final = 0.4
@@ -16,7 +17,7 @@ async def test_no_change_fails_while_the_webhook_is_killed(scene: Scene) -> None
     await scene.judge("Deny")
     await scene.admin.apply_definition(scene.kind)
     await scene.admin.create_objects(scene.kind, 20, engine="mysql")
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(10**6))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_CHANGE_KILLS={KILLS}")
     chances = random.Random(seed)
 

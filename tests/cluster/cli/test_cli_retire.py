@@ -23,6 +23,7 @@ from tests.cluster.retirement.scene import (
     put_back,
     written_all_the_time,
 )
+from tests.dice import drawn_seed
 
 OBJECTS = int(os.environ.get("CRDKEEPER_RETIRED_OBJECTS", "200"))
 """Without the variable, as many as show what matters."""
@@ -61,7 +62,7 @@ async def test_a_plan_names_the_writers_and_changes_nothing(
 async def test_a_version_is_retired_step_by_step_however_often_the_command_is_killed(
     admin: Admin, group: str, shell: CommandLine
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={_KILLS}")
     chance = random.Random(seed)
     killed: Counter[str] = Counter()

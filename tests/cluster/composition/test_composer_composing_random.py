@@ -23,6 +23,7 @@ from tests.cluster.composition.composing import (
 )
 from tests.cluster.composition.pinwitness import PinWitness, pins_of
 from tests.cluster.harness import Operator, eventually
+from tests.dice import drawn_seed
 
 Json = Any
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
@@ -269,7 +270,7 @@ async def at_work(witness: ComposedWitness, objects: int) -> None:
 
 @pytest.mark.timeout(300 + 15 * KILLS)
 async def test_kills_at_random_instants(composing: Composing, composer: Operator) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice, log = random.Random(seed), composer.log_size()
     async with witness_of(composing.author, BEFORE) as witness, pins_of(composing) as pins:

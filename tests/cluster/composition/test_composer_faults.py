@@ -1,7 +1,6 @@
 """Two composers, and requests that fail: everything ends as the definitions say."""
 
 import itertools
-import os
 import random
 import threading
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 from tests.cluster.harness.operator import SHIPPED_LEASE
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 from tests.faults.replicas import until_ended, until_leading
 
 DEFINITIONS = 4
@@ -61,7 +61,7 @@ def once_and(dice: random.Random) -> Callable[[], bool]:
 
 
 async def test_requests_that_fail_at_random(author: Author, proxy: FaultProxy, group: str) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed}")
     dice = random.Random(seed)
     all_ = [Definition(group, f"thing{each}") for each in range(DEFINITIONS)]

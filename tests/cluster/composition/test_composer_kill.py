@@ -21,6 +21,7 @@ from tests.cluster.composition.authoring import (
 )
 from tests.cluster.harness import Operator, eventually
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "12"))
 DEFINITIONS = 6
@@ -164,7 +165,7 @@ class Users:
 async def test_kills_at_random_instants(
     plane: Cluster, composer: Operator, start_operator: Callable[..., Operator], group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     composer.stop()

@@ -27,6 +27,7 @@ from tests.cluster.composition.authoring import (
 )
 from tests.cluster.harness import Operator, eventually
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 from tests.unit.core.composition.documents import schema, version
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "6"))
@@ -193,7 +194,7 @@ async def move_to_v2(author: Author, users: Users, killed: Killed) -> None:
 async def test_versions_that_come_and_go_under_a_composer_that_is_killed(
     plane: Cluster, composer: Operator, keeper: Operator, start_operator: Callable[..., Operator], group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     composer.stop()

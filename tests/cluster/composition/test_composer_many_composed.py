@@ -20,6 +20,7 @@ from tests.cluster.composition.composing import (
 )
 from tests.cluster.harness import Operator, each_of, eventually
 from tests.cluster.harness.waiting import POLL_SECONDS
+from tests.dice import drawn_seed
 
 Json = Any
 COMPOSITES = int(os.environ.get("CRDKEEPER_DELETED_COMPOSITES", "100"))
@@ -132,7 +133,7 @@ def parts() -> list[str]:
 
 @pytest.mark.timeout(300 + 2 * COMPOSITES)
 async def test_many_composites_with_objects(composing: Composing, composer: Operator) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_DELETED_COMPOSITES={COMPOSITES}")
     author, killed, log = composing.author, Killed(composer, random.Random(seed)), composer.log_size()
     await composing.compose(*chain())

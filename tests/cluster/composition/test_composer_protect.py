@@ -15,6 +15,7 @@ import pytest
 from crdkeeper.cluster.transport.client import APPLY_PATCH
 from tests.cluster.composition.authoring import Author, Definition, condition
 from tests.cluster.harness import each_of, eventually
+from tests.dice import drawn_seed
 
 ROUNDS = int(os.environ.get("CRDKEEPER_PROTECT_ROUNDS", "6"))
 AT_ONCE = 6
@@ -85,7 +86,7 @@ async def play(author: Author, one: Round, dice: random.Random) -> None:
 
 @pytest.mark.timeout(300 + 10 * ROUNDS)
 async def test_no_composite_is_lost_at_any_instant(author: Author, group: str) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     dice = random.Random(seed)
     rounds = [Round(Definition(group, f"thing{each}")) for each in range(ROUNDS)]
     for first in range(0, ROUNDS, AT_ONCE):

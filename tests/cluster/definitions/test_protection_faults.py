@@ -28,6 +28,7 @@ from tests.cluster.definitions.protecting import (
 from tests.cluster.harness import Admin, CustomKind, Operator, install
 from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS, POLICIES
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 
 OBJECTS = int(os.environ.get("CRDKEEPER_PROTECTED_OBJECTS", "30"))
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "2"))
@@ -81,7 +82,7 @@ async def delete_each_way(admin: Admin, kind: CustomKind) -> None:
 async def test_it_holds_with_all_of_crdkeeper_killed(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     kind = await apply_labelled(admin, group)

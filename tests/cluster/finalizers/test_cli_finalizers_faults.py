@@ -27,6 +27,7 @@ from tests.cluster.finalizers.scene import (
 )
 from tests.cluster.harness import Admin, CustomKind, eventually
 from tests.cluster.harness.accounts import Account, documented_rights, limited, rights_to_add, unnamed
+from tests.dice import drawn_seed
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
 OBJECTS = 380 + 30 * KILLS
@@ -88,7 +89,7 @@ async def until_fewer(admin: Admin, kind: CustomKind, number: int) -> None:
 @pytest.mark.timeout(300 + 40 * KILLS)
 async def test_kills_at_random_instants(admin: Admin, group: str, shells: Shells) -> None:
     """What was named is released once from each object; nothing else is released, whatever happens."""
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     kind = CustomKind(group)

@@ -19,6 +19,7 @@ from tests.cluster.harness.installation import MANIFESTS
 from tests.cluster.migration.created import migrations_of, the_migration_of
 from tests.cluster.reports.reports import condition_of, report_where, report_with
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 
 OBJECTS = int(os.environ.get("CRDKEEPER_LABELLED_OBJECTS", "60"))
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "3"))
@@ -181,7 +182,7 @@ async def test_another_manager_takes_the_label_off_in_mid_run(
 
 @pytest.mark.timeout(300 + (OBJECTS // 5 + 20) * KILLS)
 async def test_kills_at_random_instants(admin: Admin, labelling: Operator, group: str) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS} CRDKEEPER_LABELLED_OBJECTS={OBJECTS}")
     dice = random.Random(seed)
     kind = CustomKind(group, labels={MIGRATION_LABEL: "automatic"})

@@ -22,6 +22,7 @@ from tests.cluster.harness.manyobjects import put_objects
 from tests.cluster.harness.requestcounts import requests_of
 from tests.cluster.reports.live.scene import let_read
 from tests.cluster.reports.reports import report_where
+from tests.dice import drawn_seed
 
 KILLS: Final = int(os.environ.get("CRDKEEPER_COUNT_KILLS", "0"))
 OBJECTS: Final = int(os.environ.get("CRDKEEPER_COUNTED_OBJECTS", "20000"))
@@ -67,7 +68,7 @@ class Ledger:
 async def test_kills_at_random_instants(
     admin: Admin, start_operator: Callable[..., Operator], group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_COUNT_KILLS={KILLS} CRDKEEPER_COUNTED_OBJECTS={OBJECTS}")
     dice = random.Random(seed)
     await let_read(admin, group)

@@ -31,6 +31,7 @@ from tests.cluster.reports.test_reports_scaling import (
     pod,
 )
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "3"))
 OBJECTS = int(os.environ.get("CRDKEEPER_SCALED_OBJECTS", "50"))
@@ -208,7 +209,7 @@ async def test_kills_at_random_instants(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:
     """After the last start, the report says what is broken then, whatever was said before."""
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS} CRDKEEPER_SCALED_OBJECTS={OBJECTS}")
     dice = random.Random(seed)
     scene = await build(admin, group, random.Random(dice.random()))

@@ -29,6 +29,7 @@ from tests.cluster.retirement.scene import (
     written_all_the_time,
 )
 from tests.controlplane.cluster import Cluster
+from tests.dice import drawn_seed
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
 
@@ -37,7 +38,7 @@ KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
 async def test_kills_at_random_instants(
     admin: Admin, installed: Cluster, start_operator: Callable[..., Operator], group: str
 ) -> None:
-    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    seed = drawn_seed()
     print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
     dice = random.Random(seed)
     operator = start_operator(installed)
