@@ -47,7 +47,7 @@ async def in_turn(
     """Have one of the slots until the end of the block; False, and none, if `outdated` before that.
 
     It is asked whenever the event is set, which does not cost the place in the queue: whoever is woken more
-    often than others would else come after all of them. After a wait, it is asked again when the turn has come.
+    often than others would else come after all of them. After a wait, it is asked once more in its turn.
     """
     waits, given_up = slots.locked(), False
     turn = asyncio.create_task(slots.acquire())
