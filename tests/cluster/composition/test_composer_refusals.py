@@ -304,12 +304,17 @@ async def policy(
         answer = await author.client.send(method, path + query, content=content, content_type=APPLY_PATCH)
         return b"frozen until Monday" in answer.content
 
+    async def out_of_force() -> bool:
+        return not await in_force()
+
     try:
         await eventually(in_force)
         yield
     finally:
         await author.delete(f"{BINDINGS}/{name}")
         await author.delete(f"{POLICIES}/{name}")
+        # The API server notices later; what the test leaves is deleted next.
+        await eventually(out_of_force)
 
 
 async def test_a_policy_that_forbids_the_crd(author: Author, observer: Observer, group: str) -> None:
