@@ -51,6 +51,8 @@ class RevisionCollector:
         """The Compositions that wait for their turn, in order."""
         self._called = ""
         """The one whose turn it is, until it takes it."""
+        self._late: set[str] = set()
+        """Those that were called and did not come in time: they take the turn once they find it free."""
 
     def kept(self, name: str) -> str | None:
         """Why a Composition has revisions that nobody needs, if only a person can help; or else empty.
@@ -64,6 +66,8 @@ class RevisionCollector:
 
         While there is a look for another one, do nothing: the Composition is called when it is its turn.
         """
+        late = name in self._late
+        self._late.discard(name)
         if not superfluous(own, limit):
             self._line.pop(name, None)
             self._kept[name] = ""
@@ -77,12 +81,14 @@ class RevisionCollector:
             self._again(name, left)
             self._pass_on(name)
             return
-        if self._turn.locked() or self._called not in ("", name):
+        if self._turn.locked() or not (late or self._called in ("", name)):
             # Never in a worker: those that need no look must not wait for the workers that do.
             self._line.setdefault(name)
+            self._pass_on(name)
             return
         self._line.pop(name, None)
-        self._called = ""
+        if self._called == name:
+            self._called = ""
         try:
             async with self._turn:
                 await self._look(name, limit, own)
@@ -95,7 +101,13 @@ class RevisionCollector:
             del self._line[self._called]
             self._again(self._called, 0.0)
             # One that cannot be read does not come, and must not hold up the line.
-            asyncio.get_running_loop().call_later(_PAUSE, self._pass_on, self._called)
+            asyncio.get_running_loop().call_later(_PAUSE, self._does_not_come, self._called)
+
+    def _does_not_come(self, name: str) -> None:
+        """Pass on, but not for good: where all come too late, there would be no look any more."""
+        if self._called == name:
+            self._late.add(name)
+            self._pass_on(name)
 
     def _pass_on(self, name: str) -> None:
         """Call the next one if this one was called, and does not take its turn."""

@@ -143,3 +143,27 @@ def test_one_that_cannot_be_read_does_not_hold_up_the_line() -> None:
             put(server, each, "a")
 
     play(act, begin)
+
+
+def test_compositions_that_come_later_than_they_were_called_have_their_looks() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        slow_down(server)
+        request = server.request
+
+        async def slow(method: str, path: str, body: Any = None, **more: Any) -> Any:
+            if method == "GET" and path.startswith(f"{COMPOSITIONS}/"):
+                await asyncio.sleep(11.0)
+            return await request(method, path, body, **more)
+
+        server.request = slow  # type: ignore[method-assign]
+        for each in MANY[:3]:
+            put(server, each, "b", 2)
+            controller.queue.add(each)
+        await asyncio.sleep(180.0)
+        assert server.revisions() == [f"{each}-2" for each in MANY[:3]]
+
+    def begin(server: Server) -> None:
+        for each in MANY[:3]:
+            put(server, each, "a")
+
+    play(act, begin)
