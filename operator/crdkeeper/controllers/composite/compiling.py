@@ -113,8 +113,11 @@ class CompiledRevisions:
     def _forget(self) -> None:
         """Forget those not used for longest, but none that is being compiled: `expire` looks for it."""
         for uid in list(self._known)[: max(0, len(self._known) - _MOST)]:
-            if not self._reading[uid].locked():
-                del self._known[uid], self._reading[uid]
+            reading = self._reading.get(uid)
+            # None if it was forgotten between two readers: the second one's lock was free at that moment.
+            if reading is None or not reading.locked():
+                del self._known[uid]
+                self._reading.pop(uid, None)
 
     def doubt(self, revision: SeenRevision) -> Verdict | None:
         """Why it is not known whether the revision would be compiled like this now."""

@@ -1,6 +1,7 @@
 """Revisions are compiled once for the schemas that there are."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 from crdkeeper.cluster.resources.compositions import REVISIONS
@@ -111,5 +112,38 @@ def test_one_that_is_being_compiled_is_not_forgotten(monkeypatch: Any) -> None:
         await again
         await compiled.of(first)
         assert compilations == 3
+
+    virtualtime.run(main())
+
+
+def test_one_that_was_forgotten_between_two_readers_is_forgotten_again(monkeypatch: Any) -> None:
+    new = wanted(content_of(composition("a")), [], 0)
+    assert isinstance(new, NewRevision)
+    made = new.to_object()
+    made["metadata"] |= {"uid": "small-1", "resourceVersion": "1", "generation": 1}
+    first = seen_revision(made)
+    second, third = (replace(first, name=name, uid=name) for name in ("small-2", "small-3"))
+    slow: dict[str, asyncio.Event] = {}
+
+    async def read(client: Client, name: str) -> None:
+        if name in slow:
+            await slow[name].wait()
+
+    monkeypatch.setattr(compiling, "get_composition_revision", read)
+    monkeypatch.setattr(compiling, "_MOST", 1)
+
+    async def main() -> None:
+        compiled = CompiledRevisions(cast(Client, Server()), lambda: ())
+        await compiled.of(first)
+        slow.update({first.name: asyncio.Event(), second.name: asyncio.Event()})
+        async with asyncio.TaskGroup() as group:
+            ended, *_ = (group.create_task(compiled.of(each)) for each in (first, first, second))
+            await asyncio.sleep(1.0)
+            # In one step of the loop: the next reader has its turn, and does not hold the lock yet.
+            ended.cancel()
+            slow[second.name].set()
+            await asyncio.sleep(1.0)
+            slow[first.name].set()
+        assert isinstance(await compiled.of(third), Verdict)
 
     virtualtime.run(main())
