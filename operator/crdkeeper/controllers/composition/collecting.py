@@ -116,21 +116,27 @@ class RevisionCollector:
             self._call_next()
 
     async def _look(self, name: str, limit: int | None, own: Sequence[SeenRevision]) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = asyncio.get_running_loop().time()
         try:
             await self._delete(own, limit)
         except (ApiError, Unreachable) as error:
             _log.warning("CompositionRevisions of %s are kept for now: %s", name, error)
             self._kept[name] = await self._lasting(error) if limit is not None else ""
-            now = loop.time()
-            pause = max(_FAILED_SECONDS, _REST * (now - began))
-            self._due[name] = now + pause
-            self._again(name, pause)
+            self._again(name, self._rest(name, began, _FAILED_SECONDS))
             return
+        except Exception:
+            # Such as a definition that this release cannot read: the queue tries again much sooner.
+            self._rest(name, began, _FAILED_SECONDS)
+            raise
         self._kept[name] = ""
-        now = loop.time()
-        self._due[name] = now + max(_PAUSE, _REST * (now - began))
+        self._rest(name, began, _PAUSE)
+
+    def _rest(self, name: str, began: float, shortest: float) -> float:
+        """Have no look for a Composition for as many seconds as this returns."""
+        now = asyncio.get_running_loop().time()
+        pause = max(shortest, _REST * (now - began))
+        self._due[name] = now + pause
+        return pause
 
     async def _delete(self, own: Sequence[SeenRevision], limit: int | None) -> None:
         in_use: set[str] = set()

@@ -5,7 +5,8 @@ import copy
 from typing import Any
 
 from crdkeeper.cluster.resources.compositions import COMPOSITIONS
-from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.controllers.composition import collecting
 from crdkeeper.controllers.composition.controller import Compositions
 from tests.unit.controllers.composition.test_controller import COMPOSITES, Server, play
 from tests.unit.core.revisions.revisions import composition
@@ -167,3 +168,20 @@ def test_compositions_that_come_later_than_they_were_called_have_their_looks() -
             put(server, each, "a")
 
     play(act, begin)
+
+
+def test_a_look_that_ends_in_an_error_is_followed_by_a_rest(monkeypatch: Any) -> None:
+    async def unreadable(client: Client, name: str) -> Any:
+        return {"spec": "of another release"}
+
+    async def act(server: Server, controller: Compositions) -> None:
+        slow_down(server)
+        put(server, MANY[0], "b", 2)
+        controller.queue.add(MANY[0])
+        since = len(server.requests)
+        await asyncio.sleep(310.0)
+        looks = sum(path.startswith(COMPOSITES) for _, path in server.requests[since:])
+        assert looks == 2
+
+    monkeypatch.setattr(collecting, "get_composite_definition", unreadable)
+    play(act, lambda server: put(server, MANY[0], "a"))
