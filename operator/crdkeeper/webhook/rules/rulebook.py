@@ -81,6 +81,8 @@ class RuleBook:
     """What the last look found."""
     _compiled: _Contents | None = None
     """What serves, as far as it compiles; None before the first look."""
+    _unread: set[str] = field(default_factory=set)
+    """What the last look could not read, and why."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Read the files, call `loaded`, and do so again when they change, until cancelled."""
@@ -111,7 +113,11 @@ class RuleBook:
         A part of a file may be valid, too: without the rest, fields would be copied that the file's rules
         change. So a change counts once two looks in a row find the same.
         """
-        contents = _contents(self.paths, self._compiled or {})
+        contents, unread = _contents(self.paths, self._compiled or {})
+        # Each look finds it again, such as a symbolic link to nothing.
+        for each in sorted(unread - self._unread):
+            _log.error("%s", each)
+        self._unread = unread
         before, self._seen = self._seen, contents
         if contents == self._compiled or (self._compiled is not None and contents != before):
             return False
@@ -165,12 +171,14 @@ class RuleBook:
         return ""
 
 
-def _contents(paths: Iterable[Path], compiled: _Contents) -> _Contents:
-    """What is in the files now; what is compiled stands for what can no longer be read.
+def _contents(paths: Iterable[Path], compiled: _Contents) -> tuple[_Contents, set[str]]:
+    """What is in the files now, and a text for each place that cannot be read but has no entry of its own.
 
-    So rules are gone only if their file is, and not because of a permission or a disk.
+    What is compiled stands for what can no longer be read: rules are gone only if their file is, and not
+    because of a permission or a disk.
     """
     found: _Contents = {}
+    unread: set[str] = set()
     for path in paths:
         here: _Contents = {}
         errors: list[OSError] = []
@@ -179,19 +187,23 @@ def _contents(paths: Iterable[Path], compiled: _Contents) -> _Contents:
             try:
                 here[str(file)] = file.read_bytes()
             except (FileNotFoundError, NotADirectoryError) as error:
-                _log.error("%s: %s", file, error.strerror)
+                unread.add(f"{file}: {error.strerror}")
             except OSError as error:
-                here |= _kept(file, error, compiled) or {str(file): error.strerror or str(error)}
+                here |= _kept(file, error, compiled, unread) or {str(file): error.strerror or str(error)}
         for each in errors:
             folder = Path(each.filename)
-            # Others than the given one may have no rules, such as the lost+found of a volume.
-            given: _Contents = {str(path): str(each.strerror)} if folder == path else {}
-            here |= _kept(folder, each, compiled) or given
+            kept = _kept(folder, each, compiled, unread)
+            if not kept and folder == path:
+                kept = {str(path): str(each.strerror)}
+            elif not kept:
+                # It may have no rules, such as the lost+found of a volume.
+                unread.add(f"{folder}: {each.strerror}. Rules in this directory are not served.")
+            here |= kept
         found |= sorted(here.items(), key=lambda item: Path(item[0]))
-    return found
+    return found, unread
 
 
-def _kept(place: Path, error: OSError, compiled: _Contents) -> _Contents:
+def _kept(place: Path, error: OSError, compiled: _Contents, unread: set[str]) -> _Contents:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return {}
     kept: _Contents = {
@@ -200,7 +212,7 @@ def _kept(place: Path, error: OSError, compiled: _Contents) -> _Contents:
         if isinstance(content, bytes) and Path(file).is_relative_to(place)
     }
     if kept:
-        _log.error("%s: %s. What was read before is still served.", place, error.strerror)
+        unread.add(f"{place}: {error.strerror}. What was read before is still served.")
     return kept
 
 

@@ -197,3 +197,48 @@ def test_what_could_never_be_read_is_a_problem(tmp_path: Path) -> None:
     path.unlink()
     look_until_settled(book)
     assert book.problems == {}
+
+
+def test_what_cannot_be_read_is_logged_when_it_is_new(
+    file: Path, book: RuleBook, caplog: pytest.LogCaptureFixture
+) -> None:
+    def look() -> list[str]:
+        caplog.clear()
+        for _ in range(3):
+            assert not book.refresh()
+        return caplog.messages
+
+    dangling = file.parent / "x.yaml"
+    dangling.symlink_to("nothing")
+    missing = f"{dangling}: {os.strerror(errno.ENOENT)}"
+    assert look() == [missing]
+    kept = file.rename(file.with_name("kept"))
+    file.symlink_to(file)
+    assert look() == [f"{file}: {os.strerror(errno.ELOOP)}. What was read before is still served."]
+    file.unlink()
+    kept.rename(file)
+    dangling.unlink()
+    assert look() == []
+    dangling.symlink_to("nothing")
+    assert look() == [missing]
+
+
+def test_a_subfolder_that_cannot_be_listed_at_the_start_is_logged(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = file.parent / "sub"
+    folder.mkdir()
+    scandir = os.scandir
+
+    def denied(path: Any) -> Any:
+        if Path(path) == folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    book = RuleBook((file.parent,))
+    for _ in range(3):
+        book.refresh()
+    text = f"{folder}: {os.strerror(errno.EACCES)}. Rules in this directory are not served."
+    assert [each for each in caplog.messages if str(folder) in each] == [text]
+    assert (list(book.conversions), book.problems) == ([NAME], {})
