@@ -6,7 +6,7 @@ Rules that do not compile never replace rules that do.
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -121,17 +121,21 @@ class RuleBook:
         before, self._seen = self._seen, contents
         if contents == self._compiled or (self._compiled is not None and contents != before):
             return False
+        # All replicas see the same files: what is added later must not take them all out of the Service.
+        fatal = contents.keys() if self._compiled is None else self.problems.keys()
         self._compiled = contents
-        self._compile(contents)
+        self._compile(contents, fatal)
         return True
 
-    def _compile(self, contents: _Contents) -> None:
+    def _compile(self, contents: _Contents, fatal: Collection[str]) -> None:
+        """Serve what compiles; a file that cannot be read is a problem only if it is one of `fatal`."""
         problems: dict[str, str] = {}
+        unread: dict[str, str] = {}
         definitions: dict[str, Mapping[str, Any]] = {}
         rules: dict[str, VersionConversion] = {}
         for file, content in contents.items():
             if isinstance(content, str):
-                problems[file] = content
+                (problems if file in fatal else unread)[file] = content
                 continue
             try:
                 for document in _documents(content):
@@ -144,12 +148,12 @@ class RuleBook:
             problem = self._add(name, rule, definitions.get(name))
             if problem:
                 problems[name] = problem
-        for name, problem in problems.items():
+        for name, problem in (problems | unread).items():
             kept = " The previous rules are still served." if name in self.conversions else ""
             _log.error("%s: %s%s", name, problem, kept)
         self.problems = problems
         # A file that cannot be understood may contain what is missing.
-        gone = set() if problems else self.conversions.keys() - rules.keys()
+        gone = set() if problems or unread else self.conversions.keys() - rules.keys()
         if gone:
             self.conversions = {name: each for name, each in self.conversions.items() if name not in gone}
             _log.info("Converting no more, as no file has the rules: %s.", ", ".join(sorted(gone)))

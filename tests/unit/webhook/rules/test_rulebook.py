@@ -242,3 +242,30 @@ def test_a_subfolder_that_cannot_be_listed_at_the_start_is_logged(
     text = f"{folder}: {os.strerror(errno.EACCES)}. Rules in this directory are not served."
     assert [each for each in caplog.messages if str(folder) in each] == [text]
     assert (list(book.conversions), book.problems) == ([NAME], {})
+
+
+def test_a_file_that_is_added_and_cannot_be_read_is_logged_but_no_problem(
+    file: Path, book: RuleBook, caplog: pytest.LogCaptureFixture
+) -> None:
+    added = file.with_name("b.yaml")
+    added.symlink_to(added)
+    look_until_settled(book)
+    assert (list(book.conversions), book.problems) == ([NAME], {})
+    text = f"{added}: {os.strerror(errno.ELOOP)}"
+    assert caplog.messages.count(text) == 1
+    file.unlink()
+    look_until_settled(book)
+    assert (list(book.conversions), book.problems) == ([NAME], {})  # it may have the rules now
+    added.unlink()
+    look_until_settled(book)
+    assert book.conversions == {}
+
+
+def test_a_file_that_could_never_be_read_stays_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.symlink_to(path)
+    book = RuleBook((tmp_path,))
+    assert book.refresh()
+    (tmp_path / "other.yaml").write_text("a: 1")
+    look_until_settled(book)
+    assert list(book.problems) == [str(path)]
