@@ -27,6 +27,7 @@ _log = logging.getLogger(__name__)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yaml", ".yml", ".json")
 _REFRESH_SECONDS = 2.0
+_UNSETTLED_LOOKS = 30
 
 _Contents = dict[str, bytes | str]
 """What is in each file, or why it cannot be read."""
@@ -81,6 +82,8 @@ class RuleBook:
     """What the last look found."""
     _compiled: _Contents | None = None
     """What serves, as far as it compiles; None before the first look."""
+    _unsettled: int = 0
+    """How many looks in a row found something else than the one before."""
     _unread: set[str] = field(default_factory=set)
     """What the last look could not read, and why."""
 
@@ -119,7 +122,15 @@ class RuleBook:
             _log.error("%s", each)
         self._unread = unread
         before, self._seen = self._seen, contents
-        if contents == self._compiled or (self._compiled is not None and contents != before):
+        if contents == self._compiled or contents == before:
+            self._unsettled = 0
+        elif self._compiled is not None:
+            self._unsettled += 1
+            if self._unsettled == _UNSETTLED_LOOKS:
+                changing = ", ".join(_changed(before, contents))
+                _log.error("No change of the rules is served, as files change all the time: %s.", changing)
+            return False
+        if contents == self._compiled:
             return False
         # All replicas see the same files: what is added later must not take them all out of the Service.
         fatal = contents.keys() if self._compiled is None else self.problems.keys()
@@ -205,6 +216,10 @@ def _contents(paths: Iterable[Path], compiled: _Contents) -> tuple[_Contents, se
             here |= kept
         found |= sorted(here.items(), key=lambda item: Path(item[0]))
     return found, unread
+
+
+def _changed(before: _Contents, now: _Contents) -> list[str]:
+    return sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
 
 
 def _kept(place: Path, error: OSError, compiled: _Contents, unread: set[str]) -> _Contents:

@@ -269,3 +269,27 @@ def test_a_file_that_could_never_be_read_stays_a_problem(tmp_path: Path) -> None
     (tmp_path / "other.yaml").write_text("a: 1")
     look_until_settled(book)
     assert list(book.problems) == [str(path)]
+
+
+def test_files_that_change_all_the_time_are_named_once(
+    file: Path, book: RuleBook, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = book.conversions[NAME].digest
+    file.write_text(scaled())
+    beat = file.with_name("heartbeat.json")
+    for look in range(29):
+        beat.write_text(str(look))
+        assert not book.refresh()
+    assert "all the time" not in caplog.text
+    for look in range(40):
+        beat.write_text(f"-{look}")
+        assert not book.refresh()
+    text = f"No change of the rules is served, as files change all the time: {beat}."
+    assert [each for each in caplog.messages if "all the time" in each] == [text]
+    assert book.conversions[NAME].digest == before
+    assert book.refresh()
+    assert book.conversions[NAME].digest != before
+    for look in range(30):
+        beat.write_text(f"--- {look}")
+        assert not book.refresh()
+    assert caplog.messages.count(text) == 2
