@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yaml", ".yml", ".json")
+_START_SECONDS = 0.5
+_START_LOOKS = 10
 _REFRESH_SECONDS = 2.0
 _UNSETTLED_LOOKS = 30
 
@@ -78,10 +80,10 @@ class RuleBook:
     paths: tuple[Path, ...]
     conversions: dict[str, Served] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
-    _seen: _Contents = field(default_factory=dict)
-    """What the last look found."""
+    _seen: _Contents | None = None
+    """What the last look found; None before the first one."""
     _compiled: _Contents | None = None
-    """What serves, as far as it compiles; None before the first look."""
+    """What serves, as far as it compiles; None before anything does."""
     _unsettled: int = 0
     """How many looks in a row found something else than the one before."""
     _unread: set[str] = field(default_factory=set)
@@ -89,12 +91,10 @@ class RuleBook:
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Read the files, call `loaded`, and do so again when they change, until cancelled."""
-        await asyncio.to_thread(self.refresh)
-        loaded()
         while True:
-            await asyncio.sleep(_REFRESH_SECONDS)
             if await asyncio.to_thread(self.refresh):
                 loaded()
+            await asyncio.sleep(_START_SECONDS if self._compiled is None else _REFRESH_SECONDS)
 
     def unseen(self) -> tuple[float, str]:
         """Never: the files exist or not."""
@@ -114,7 +114,8 @@ class RuleBook:
         """Look at the files, and compile them if they have changed; returns whether that was done.
 
         A part of a file may be valid, too: without the rest, fields would be copied that the file's rules
-        change. So a change counts once two looks in a row find the same.
+        change. So a change counts once two looks in a row find the same. At the start, what there is serves
+        after some looks at the latest: beside a file that changes all the time, no pod would ever be ready.
         """
         contents, unread = _contents(self.paths, self._compiled or {})
         # Each look finds it again, such as a symbolic link to nothing.
@@ -124,12 +125,21 @@ class RuleBook:
         before, self._seen = self._seen, contents
         if contents == self._compiled or contents == before:
             self._unsettled = 0
-        elif self._compiled is not None:
+        else:
             self._unsettled += 1
-            if self._unsettled == _UNSETTLED_LOOKS:
-                changing = ", ".join(_changed(before, contents))
-                _log.error("No change of the rules is served, as files change all the time: %s.", changing)
-            return False
+            changing = ", ".join(_changed(before or {}, contents))
+            if self._compiled is not None:
+                if self._unsettled == _UNSETTLED_LOOKS:
+                    _log.error(
+                        "No change of the rules is served, as files change all the time: %s.", changing
+                    )
+                return False
+            if self._unsettled < _START_LOOKS:
+                return False
+            self._unsettled = 0
+            _log.error(
+                "The rules are served as they are now, although files change all the time: %s.", changing
+            )
         if contents == self._compiled:
             return False
         # All replicas see the same files: what is added later must not take them all out of the Service.

@@ -1,5 +1,6 @@
 """Rules from files, while somebody writes the files in place, or a disk fails."""
 
+import asyncio
 import errno
 import json
 import os
@@ -36,9 +37,15 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def book(file: Path) -> RuleBook:
-    book = RuleBook((file.parent,))
-    assert book.refresh()
+    book = started((file.parent,))
     assert list(book.conversions) == [NAME]
+    return book
+
+
+def started(paths: tuple[Path, ...]) -> RuleBook:
+    book = RuleBook(paths)
+    assert not book.refresh()
+    assert book.refresh()
     return book
 
 
@@ -73,15 +80,13 @@ def test_rules_serve_while_their_file_is_being_written(file: Path, book: RuleBoo
 
 
 @pytest.mark.parametrize("end", ["complete", "does not compile"])
-def test_a_part_of_a_file_that_is_valid_too_never_serves(file: Path, end: str) -> None:
+def test_a_part_of_a_file_that_is_valid_too_waits_for_a_second_look(file: Path, end: str) -> None:
     file.write_text(scaled())
-    book = RuleBook((file.parent,))
-    assert book.refresh()
+    book = started((file.parent,))
     before = book.conversions[NAME].digest
     cut = scaled()[: scaled().index("    rules:")]
     file.write_text(cut)
-    other = RuleBook((file.parent,))
-    assert other.refresh()
+    other = started((file.parent,))
     assert list(other.conversions) == [NAME]
     assert not book.refresh()
     assert book.conversions[NAME].digest == before
@@ -165,8 +170,7 @@ def test_rules_in_a_folder_that_can_no_longer_be_listed_are_served_on(
 
     monkeypatch.setattr(os, "scandir", denied)
     closed = [file.parent / "lost+found"]
-    book = RuleBook((file.parent,))
-    assert book.refresh()
+    book = started((file.parent,))
     for each in (folder, file.parent):
         closed[:] = [each]
         for _ in range(3):
@@ -190,8 +194,7 @@ def test_what_could_never_be_read_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.symlink_to(path)
     for given in (tmp_path, path):
-        book = RuleBook((given,))
-        assert book.refresh()
+        book = started((given,))
         assert book.problems == {str(path): os.strerror(errno.ELOOP)}
         assert not book.refresh()
     path.unlink()
@@ -264,8 +267,7 @@ def test_a_file_that_is_added_and_cannot_be_read_is_logged_but_no_problem(
 def test_a_file_that_could_never_be_read_stays_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.symlink_to(path)
-    book = RuleBook((tmp_path,))
-    assert book.refresh()
+    book = started((tmp_path,))
     (tmp_path / "other.yaml").write_text("a: 1")
     look_until_settled(book)
     assert list(book.problems) == [str(path)]
@@ -293,3 +295,39 @@ def test_files_that_change_all_the_time_are_named_once(
         beat.write_text(f"--- {look}")
         assert not book.refresh()
     assert caplog.messages.count(text) == 2
+
+
+def test_a_file_that_is_being_written_at_the_start_serves_once_it_is_complete(file: Path) -> None:
+    file.write_text(scaled()[: scaled().index("    rules:")])
+    book = RuleBook((file.parent,))
+    assert not book.refresh()
+    file.write_text(scaled())
+    assert not book.refresh()
+    assert book.conversions == {}
+    assert book.refresh()
+    assert book.conversions[NAME].digest == started((file,)).conversions[NAME].digest
+
+
+def test_a_file_that_changes_all_the_time_keeps_no_pod_from_starting(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    book = RuleBook((file.parent,))
+    beat = file.with_name("heartbeat.json")
+    for look in range(9):
+        beat.write_text(str(look))
+        assert not book.refresh()
+    beat.write_text("{}")
+    assert book.refresh()
+    assert list(book.conversions) == [NAME]
+    assert f"although files change all the time: {beat}." in caplog.text
+
+
+async def test_the_start_waits_for_two_looks(file: Path) -> None:
+    book = RuleBook((file,))
+    loaded = asyncio.Event()
+    task = asyncio.create_task(book.run(loaded.set))
+    try:
+        await asyncio.wait_for(loaded.wait(), 30)
+        assert list(book.conversions) == [NAME]
+    finally:
+        task.cancel()
