@@ -142,8 +142,10 @@ class RuleBook:
             )
         if contents == self._compiled:
             return False
-        # All replicas see the same files: what is added later must not take them all out of the Service.
-        fatal = contents.keys() if self._compiled is None else self.problems.keys()
+        # All replicas see the same files: what is added later must not take them all out of the Service. One
+        # that never served any rules has nothing to do there.
+        begins = self._compiled is None or (self.problems and not self.conversions)
+        fatal = contents.keys() if begins else self.problems.keys()
         self._compiled = contents
         self._compile(contents, fatal)
         return True
@@ -163,7 +165,7 @@ class RuleBook:
                     _sort_in(document, definitions, rules)
             except ValidationError as error:
                 problems[file] = described(error)
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
+            except (yaml.YAMLError, ValueError) as error:  # also of text that is no date
                 problems[file] = " ".join(str(error).split())
         for name, rule in rules.items():
             problem = self._add(name, rule, definitions.get(name))

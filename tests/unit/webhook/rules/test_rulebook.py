@@ -273,6 +273,27 @@ def test_a_file_that_could_never_be_read_stays_a_problem(tmp_path: Path) -> None
     assert list(book.problems) == [str(path)]
 
 
+def test_one_that_never_served_is_not_ready_because_something_else_cannot_be_read(file: Path) -> None:
+    folder, hidden = file.parent, file.parent.rename(file.parent.with_name("hidden"))
+    folder.symlink_to(folder)
+    book = started((folder,))
+    assert list(book.problems) == [str(folder)]
+    # Now it can be listed, but its file cannot be read.
+    folder.unlink()
+    hidden.rename(folder)
+    file.unlink()
+    file.symlink_to(file)
+    look_until_settled(book)
+    assert list(book.problems) == [str(file)]
+
+
+def test_text_that_is_no_date_is_a_problem_of_its_file(file: Path, book: RuleBook) -> None:
+    odd = file.with_name("odd.yaml")
+    odd.write_text("a: 2001-99-99")
+    look_until_settled(book)
+    assert (list(book.conversions), list(book.problems)) == ([NAME], [str(odd)])
+
+
 def test_files_that_change_all_the_time_are_named_once(
     file: Path, book: RuleBook, caplog: pytest.LogCaptureFixture
 ) -> None:
