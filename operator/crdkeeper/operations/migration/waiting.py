@@ -49,9 +49,10 @@ async def in_turn(
     It is asked whenever the event is set, which does not cost the place in the queue: whoever is woken more
     often than others would else come after all of them. After a wait, it is asked once more in its turn.
     """
-    waits, given_up = slots.locked(), False
-    turn = asyncio.create_task(slots.acquire())
+    turn, given_up = asyncio.create_task(slots.acquire()), False
     try:
+        await asyncio.sleep(0)  # whoever need not wait has its slot now
+        waits = not turn.done()
         while not turn.done() and not given_up:
             await first_of(turn, woken, seconds=_AGAIN_SECONDS)
             if not turn.done():

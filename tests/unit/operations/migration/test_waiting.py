@@ -51,6 +51,16 @@ def test_who_is_woken_keeps_its_place() -> None:
     virtualtime.run(main())
 
 
+def test_who_waits_behind_one_that_came_at_the_same_moment_looks_again_too() -> None:
+    async def main() -> None:
+        slots = asyncio.Semaphore(1)
+        first, second = Waiter(slots, never), Waiter(slots, never)
+        assert [await each.task for each in (first, second)] == [(True, 0.0), (True, 1.0)]
+        assert (first.looks, second.looks) == (0, 1)
+
+    virtualtime.run(main())
+
+
 def test_what_is_outdated_waits_no_longer_and_has_no_slot() -> None:
     async def main() -> None:
         slots = asyncio.Semaphore(1)
