@@ -94,6 +94,7 @@ class CompiledRevisions:
             return known.result
         # One that waits for an API server holds up only those that need the same revision.
         async with reading:
+            self._reading[revision.uid] = reading  # it may have been forgotten between two that hold it
             known = self._known.get(revision.uid)
             if known is not None and now < known.until:
                 return known.result

@@ -83,7 +83,10 @@ class RevisionCollector:
             return
         if self._turn.locked() or not (late or self._called in ("", name)):
             # Never in a worker: those that need no look must not wait for the workers that do.
-            self._line.setdefault(name)
+            if self._called == name:  # one that came late has its turn: it keeps its place
+                self._line = {name: None, **self._line}
+            else:
+                self._line.setdefault(name)
             self._pass_on(name)
             return
         self._line.pop(name, None)
@@ -125,8 +128,11 @@ class RevisionCollector:
             self._again(name, self._rest(name, began, _FAILED_SECONDS))
             return
         except Exception:
-            # Such as a definition that this release cannot read: the queue tries again much sooner.
-            self._rest(name, began, _FAILED_SECONDS)
+            # Such as a definition that this release cannot read: the queue tries again much sooner, in vain.
+            pause = self._rest(name, began, _FAILED_SECONDS)
+            _log.warning(
+                "The look for revisions of %s failed; the next one is in %.0f s", name, pause, exc_info=True
+            )
             raise
         self._kept[name] = ""
         self._rest(name, began, _PAUSE)
