@@ -156,9 +156,9 @@ class DefinitionPolicies:
         try:
             created = await create_migration(self._client, wanted)
         except ApiError as error:
-            if error.code != 409:
-                raise
-            return
+            if error.code == 409:
+                return
+            raise
         note = f"CRD {name} stores {', '.join(definition.stored_versions)}: created {created.metadata.name}."
         if rules.policy is None:
             _log.info("By its label: %s", note)

@@ -137,28 +137,6 @@ class TestEvents:
 
         operate(story, made=migration(**SLOWLY))
 
-    def test_a_changed_spec_reaches_one_that_waits_for_its_turn(self) -> None:
-        async def story(operator: Operator) -> None:
-            slots = operator.controller._slots
-            for _ in range(4):
-                await slots.acquire()
-            operator.watch()
-            await operator.until(lambda: operator.ready() == ["Queued"])
-            operator.cluster.change_spec(suspend=True)
-            operator.watch()
-            await operator.until(lambda: operator.ready() == ["Suspended"], 5.0)
-            slots.release()
-            async with asyncio.timeout(1.0), slots:
-                assert operator.rewritten == 0
-            operator.cluster.change_spec(suspend=False)
-            operator.watch()
-            await operator.until(operator.ended)
-            assert_migrated(operator.cluster)
-            async with asyncio.timeout(1.0), slots:
-                assert slots.locked()
-
-        operate(story)
-
     def test_a_changed_crd_wakes_its_run(self) -> None:
         async def story(operator: Operator) -> None:
             operator.watch()

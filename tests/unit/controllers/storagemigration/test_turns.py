@@ -10,13 +10,44 @@ from tests.unit.core.diagnosis.builders import seen
 from tests.unit.operations.migration.scene import About, assert_migrated, refusal
 
 
+async def taken(operator: Operator) -> asyncio.Semaphore:
+    """The slots, all of which others have now."""
+    slots = operator.controller._slots
+    for _ in range(4):
+        await slots.acquire()
+    return slots
+
+
+async def queued(operator: Operator) -> asyncio.Semaphore:
+    """The same, with the migration waiting for one."""
+    slots = await taken(operator)
+    operator.watch()
+    await operator.until(lambda: operator.ready() == ["Queued"])
+    return slots
+
+
+def test_a_changed_spec_reaches_one_that_waits_for_its_turn() -> None:
+    async def story(operator: Operator) -> None:
+        slots = await queued(operator)
+        operator.cluster.change_spec(suspend=True)
+        operator.watch()
+        await operator.until(lambda: operator.ready() == ["Suspended"], 5.0)
+        slots.release()
+        async with asyncio.timeout(1.0), slots:
+            assert operator.rewritten == 0
+        operator.cluster.change_spec(suspend=False)
+        operator.watch()
+        await operator.until(operator.ended)
+        assert_migrated(operator.cluster)
+        async with asyncio.timeout(1.0), slots:
+            assert slots.locked()
+
+    operate(story)
+
+
 def test_who_is_touched_keeps_its_place_and_writes_nothing() -> None:
     async def story(operator: Operator) -> None:
-        slots = operator.controller._slots
-        for _ in range(4):
-            await slots.acquire()
-        operator.watch()
-        await operator.until(lambda: operator.ready() == ["Queued"])
+        slots = await queued(operator)
         behind = asyncio.create_task(slots.acquire())
         before = operator.cluster.requests.copy()
         for _ in range(10):
@@ -35,11 +66,7 @@ def test_who_is_touched_keeps_its_place_and_writes_nothing() -> None:
 @pytest.mark.parametrize("told", [True, False], ids=["an event", "no event"])
 def test_another_migrator_goes_first(told: bool) -> None:
     async def story(operator: Operator) -> None:
-        slots = operator.controller._slots
-        for _ in range(4):
-            await slots.acquire()
-        operator.watch()
-        await operator.until(lambda: operator.ready() == ["Queued"])
+        slots = await queued(operator)
         resource = {"group": "example.com", "resource": "widgets"}
         operator.cluster.others.append({"metadata": {"name": "svm"}, "spec": {"resource": resource}})
         if told:
@@ -60,11 +87,7 @@ def test_another_migrator_goes_first(told: bool) -> None:
 
 def test_one_that_is_suspended_during_the_last_look_writes_nothing() -> None:
     async def story(operator: Operator) -> None:
-        cluster, slots = operator.cluster, operator.controller._slots
-        for _ in range(4):
-            await slots.acquire()
-        operator.watch()
-        await operator.until(lambda: operator.ready() == ["Queued"])
+        cluster, slots = operator.cluster, await queued(operator)
 
         def happens(about: About, nth: int) -> None:
             if about == "revision":
@@ -83,11 +106,7 @@ def test_one_that_is_suspended_during_the_last_look_writes_nothing() -> None:
 
 def test_limits_that_change_are_those_of_its_turn() -> None:
     async def story(operator: Operator) -> None:
-        slots = operator.controller._slots
-        for _ in range(4):
-            await slots.acquire()
-        operator.watch()
-        await operator.until(lambda: operator.ready() == ["Queued"])
+        slots = await queued(operator)
         operator.cluster.change_spec(limits={"maxObjectsPerSecond": 1})
         operator.watch()
         await asyncio.sleep(60.0)
@@ -104,12 +123,11 @@ def test_limits_that_change_are_those_of_its_turn() -> None:
 @pytest.mark.parametrize(("event", "reason"), [("suspended", "Suspended"), ("deleted", "DefinitionDeleted")])
 def test_a_retry_round_heeds_what_changes(event: str, reason: str) -> None:
     async def story(operator: Operator) -> None:
-        cluster, slots = operator.cluster, operator.controller._slots
+        cluster = operator.cluster
         cluster.troubles["rewrite"].extend([refusal(403, "Forbidden", DENIAL)] * 2)
         operator.watch()
         await operator.until(lambda: operator.ready() == ["ObjectsRefused"])
-        for _ in range(4):
-            await slots.acquire()
+        slots = await taken(operator)
         await asyncio.sleep(3600.0)
         written, rounds = operator.rewritten, cluster.stored.status.quarantine.rounds
         if event == "suspended":

@@ -63,6 +63,14 @@ def command(fleet: Fenced, said: list[str], apart: float = 0.0) -> Standalone:
     return Standalone(fleet, fleet.requests[0], lambda _: None, said.append, apart=apart)
 
 
+def retrying() -> StorageMigration:
+    """One that tries a refused object again after 1,000 seconds."""
+    waiting = with_condition(migration(), "Rewritten", "False", "ObjectsRefused")
+    waiting.status.progress.quarantined, waiting.status.quarantine.rounds = 1, 1
+    waiting.status.quarantine.next_retry_time = NOW + timedelta(seconds=1000)
+    return waiting
+
+
 def test_what_a_dead_process_sent_last_is_not_followed_for_ever() -> None:
     fleet, said = Fenced(with_condition(migration(), "Resolved", "True", "Pinned")), list[str]()
 
@@ -79,10 +87,7 @@ def test_what_a_dead_process_sent_last_is_not_followed_for_ever() -> None:
 
 
 def test_a_process_that_waits_until_it_tries_refused_objects_again_is_not_disturbed() -> None:
-    waiting = with_condition(migration(), "Rewritten", "False", "ObjectsRefused")
-    waiting.status.progress.quarantined, waiting.status.quarantine.rounds = 1, 1
-    waiting.status.quarantine.next_retry_time = NOW + timedelta(seconds=1000)
-    fleet, said = Fenced(waiting), list[str]()
+    fleet, said = Fenced(retrying()), list[str]()
 
     async def main() -> None:
         async with asyncio.timeout(3000):
@@ -95,10 +100,7 @@ def test_a_process_that_waits_until_it_tries_refused_objects_again_is_not_distur
 
 
 def test_where_looks_are_rare_the_other_process_has_time_for_its_next_attempt() -> None:
-    waiting = with_condition(migration(), "Rewritten", "False", "ObjectsRefused")
-    waiting.status.progress.quarantined, waiting.status.quarantine.rounds = 1, 1
-    waiting.status.quarantine.next_retry_time = NOW + timedelta(seconds=1000)
-    fleet, said = Fenced(waiting), list[str]()
+    fleet, said = Fenced(retrying()), list[str]()
 
     async def main() -> None:
         async with asyncio.timeout(3000):
