@@ -24,6 +24,13 @@ def put(server: Server, name: str, engine: str, generation: int = 1) -> None:
     server.objects[f"{COMPOSITIONS}/{name}"] = {**found, "status": before.get("status", {})}
 
 
+def outdate(server: Server, controller: Compositions, names: list[str]) -> None:
+    """Users change these, so that each has a revision that nobody needs."""
+    for each in names:
+        put(server, each, "b", 2)
+        controller.queue.add(each)
+
+
 def slow_down(server: Server, *, guarded: bool = False) -> None:
     """Have each look take its time, and revisions that are `guarded` refused to be deleted."""
     request = server.request
@@ -59,9 +66,7 @@ async def puts_three(server: Server, controller: Compositions) -> None:
 def test_a_look_at_all_composites_holds_up_no_other_composition() -> None:
     async def act(server: Server, controller: Compositions) -> None:
         slow_down(server)
-        for each in MANY:
-            put(server, each, "b", 2)
-            controller.queue.add(each)
+        outdate(server, controller, MANY)
         await asyncio.sleep(5.0)
         put(server, "late", "a")
         controller.queue.add("late")
@@ -86,9 +91,7 @@ def test_revisions_that_cannot_be_deleted_hold_up_no_other_composition() -> None
 
     async def act(server: Server, controller: Compositions) -> None:
         slow_down(server, guarded=True)
-        for each in GUARDED:
-            put(server, each, "b", 2)
-            controller.queue.add(each)
+        outdate(server, controller, GUARDED)
         since = len(server.requests)
         await asyncio.sleep(310.0)
         # One after the other had its turn, and none was looked at in vain all the time.
@@ -121,9 +124,7 @@ def test_revisions_that_cannot_be_deleted_hold_up_no_other_composition() -> None
 def test_one_that_cannot_be_read_does_not_hold_up_the_line() -> None:
     async def act(server: Server, controller: Compositions) -> None:
         slow_down(server)
-        for each in MANY:
-            put(server, each, "b", 2)
-            controller.queue.add(each)
+        outdate(server, controller, MANY)
         await asyncio.sleep(5.0)
         request = server.request
 
@@ -157,9 +158,7 @@ def test_compositions_that_come_later_than_they_were_called_have_their_looks() -
             return await request(method, path, body, **more)
 
         server.request = slow  # type: ignore[method-assign]
-        for each in MANY[:3]:
-            put(server, each, "b", 2)
-            controller.queue.add(each)
+        outdate(server, controller, MANY[:3])
         await asyncio.sleep(180.0)
         assert server.revisions() == [f"{each}-2" for each in MANY[:3]]
 
