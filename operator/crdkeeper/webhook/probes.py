@@ -46,7 +46,7 @@ def readiness(
     seconds, why = rules.unseen()
     if not loaded:
         return Response(f"the rules are not compiled yet: {why}\n".encode(), 503)
-    unserved = sorted(rules.problems.keys() - rules.conversions.keys())
+    unserved = sorted((rules.blocking & rules.problems.keys()) - rules.conversions.keys())
     if unserved:
         return Response("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
     if (rules.conversions or judging) and not listening:

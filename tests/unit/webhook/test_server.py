@@ -154,6 +154,17 @@ async def test_it_serves_on_while_changes_of_the_rules_may_be_missed(served: Ser
     assert b"crdkeeper_conversion_rules_stale_seconds 0.0" in await served.probe("/metrics")
 
 
+async def test_only_rules_that_are_bad_since_the_start_keep_it_out_of_the_service(served: Served) -> None:
+    await served.until_ready(b"200 OK")
+    served.rules.problems["rules.yaml"] = "no YAML"
+    assert (await served.probe("/readyz")).startswith(b"HTTP/1.1 200 ")
+    assert b"crdkeeper_conversion_rule_problems 1.0" in await served.probe("/metrics")
+    served.rules.blocking.add("rules.yaml")
+    answer = await served.probe("/readyz")
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert answer.endswith(b"rules.yaml: no YAML\n")
+
+
 async def test_it_serves_at_all_addresses(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     issued = AUTHORITY.issue()
     (tmp_path / "tls.crt").write_bytes(issued.certificate)

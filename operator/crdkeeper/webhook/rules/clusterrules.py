@@ -36,6 +36,9 @@ class ClusterRules:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self.conversions: dict[str, Served] = {}
         self.problems: dict[str, str] = {}
+        self.blocking: set[str] = set()
+        self._begun = False
+        """Whether all bundles that existed at the start were compiled, or found not to be usable."""
         self._changed: Callable[[], None] = lambda: None
         self._connection = connection
         self._namespace = namespace
@@ -65,6 +68,8 @@ class ClusterRules:
 
         async def load() -> str:
             version = await self._load(client)
+            if not self._begun:
+                self._begun, self.blocking = True, set(self.problems)
             self._changed = loaded
             loaded()
             return version
@@ -170,7 +175,9 @@ class ClusterRules:
 
     def _lost(self, name: str) -> None:
         del self._seen[name]
-        _log.warning("%s: its rules were deleted; this process serves them until it ends.", name)
+        self.problems.pop(name, None)
+        if name in self.conversions:
+            _log.warning("%s: its rules were deleted; this process serves them until it ends.", name)
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
         name = found["metadata"]["name"]

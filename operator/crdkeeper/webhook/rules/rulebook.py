@@ -6,7 +6,7 @@ Rules that do not compile never replace rules that do.
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -59,6 +59,11 @@ class RuleSource(ServedConversions, Protocol):
 
     problems: dict[str, str]
     """Why rules are not served, or not their latest version, by name or file."""
+    blocking: set[str]
+    """Of `problems`, those since the start: until they are solved, this process is not ready for requests.
+
+    What is added later is seen by all replicas. If it took them out of the Service, nothing would convert.
+    """
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Compile all existing rules, call `loaded`, again after each change, until cancelled."""
@@ -80,6 +85,7 @@ class RuleBook:
     paths: tuple[Path, ...]
     conversions: dict[str, Served] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    blocking: set[str] = field(default_factory=set)
     _seen: _Contents | None = None
     """What the last look found; None before the first one."""
     _compiled: _Contents | None = None
@@ -142,23 +148,21 @@ class RuleBook:
             )
         if contents == self._compiled:
             return False
-        # All replicas see the same files: what is added later must not take them all out of the Service. One
-        # that never served any rules has nothing to do there.
-        begins = self._compiled is None or (self.problems and not self.conversions)
-        fatal = contents.keys() if begins else self.problems.keys()
+        # One that never served any rules has nothing to do in the Service.
+        begins = self._compiled is None or (self.blocking and not self.conversions)
         self._compiled = contents
-        self._compile(contents, fatal)
+        self._compile(contents)
+        self.blocking = self.problems.keys() & (self.problems.keys() if begins else self.blocking)
         return True
 
-    def _compile(self, contents: _Contents, fatal: Collection[str]) -> None:
-        """Serve what compiles; a file that cannot be read is a problem only if it is one of `fatal`."""
+    def _compile(self, contents: _Contents) -> None:
+        """Serve what compiles."""
         problems: dict[str, str] = {}
-        unread: dict[str, str] = {}
         definitions: dict[str, Mapping[str, Any]] = {}
         rules: dict[str, VersionConversion] = {}
         for file, content in contents.items():
             if isinstance(content, str):
-                (problems if file in fatal else unread)[file] = content
+                problems[file] = content
                 continue
             try:
                 for document in _documents(content):
@@ -171,12 +175,12 @@ class RuleBook:
             problem = self._add(name, rule, definitions.get(name))
             if problem:
                 problems[name] = problem
-        for name, problem in (problems | unread).items():
+        for name, problem in problems.items():
             kept = " The previous rules are still served." if name in self.conversions else ""
             _log.error("%s: %s%s", name, problem, kept)
         self.problems = problems
         # A file that cannot be understood may contain what is missing.
-        gone = set() if problems or unread else self.conversions.keys() - rules.keys()
+        gone = set() if problems else self.conversions.keys() - rules.keys()
         if gone:
             self.conversions = {name: each for name, each in self.conversions.items() if name not in gone}
             _log.info("Converting no more, as no file has the rules: %s.", ", ".join(sorted(gone)))

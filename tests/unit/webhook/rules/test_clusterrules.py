@@ -311,6 +311,39 @@ def test_a_bundle_that_the_compiler_cannot_take_is_a_problem_of_its_own(
     async def story(rules: ClusterRules) -> None:
         await asyncio.sleep(1.0)
         assert rules.problems == {NAME: "the rules cannot be compiled (RecursionError)"}
+        assert rules.blocking == {NAME}
         monkeypatch.undo()
+
+    cluster.play(story)
+
+
+def test_a_damaged_bundle_that_is_added_takes_no_replica_out_of_the_service() -> None:
+    cluster = Cluster()
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        cluster.tell("ADDED", changed())
+        await asyncio.sleep(1.0)
+        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
+        cluster.tells.put_nowait(ApiError(410, {}))
+        cluster.bundles = [changed()]
+        await asyncio.sleep(60.0)
+        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
+        cluster.tell("DELETED", changed())
+        await asyncio.sleep(1.0)
+        assert rules.problems == {}
+
+    cluster.play(story)
+
+
+def test_a_bundle_that_was_damaged_at_the_start_blocks_until_it_is_deleted() -> None:
+    cluster = Cluster(changed())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        assert rules.blocking & rules.problems.keys() == {NAME}
+        cluster.tell("DELETED", changed())
+        await asyncio.sleep(1.0)
+        assert rules.problems == {}
 
     cluster.play(story)

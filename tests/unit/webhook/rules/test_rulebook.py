@@ -27,6 +27,11 @@ def rules(spoke: str = "v2") -> str:
     return json.dumps({**KIND, "spec": {"resource": resource, "hub": "v1", "spokes": [{"version": spoke}]}})
 
 
+WITHOUT_CRD = json.dumps(
+    {**KIND, "spec": {"resource": {"group": GROUP, "resource": "gadgets"}, "hub": "v1", "spokes": []}}
+)
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     file = tmp_path / "rules" / "rules.yaml"
@@ -133,6 +138,7 @@ def test_nothing_is_dropped_while_a_file_is_no_yaml(file: Path, book: RuleBook) 
     file.write_text("{")
     look_until_settled(book)
     assert (list(book.conversions), list(book.problems)) == ([NAME], [str(file)])
+    assert book.blocking == set()
     file.write_text("")
     look_until_settled(book)
     assert book.conversions == {}
@@ -196,6 +202,7 @@ def test_what_could_never_be_read_is_a_problem(tmp_path: Path) -> None:
     for given in (tmp_path, path):
         book = started((given,))
         assert book.problems == {str(path): os.strerror(errno.ELOOP)}
+        assert book.blocking == {str(path)}
         assert not book.refresh()
     path.unlink()
     look_until_settled(book)
@@ -247,18 +254,20 @@ def test_a_subfolder_that_cannot_be_listed_at_the_start_is_logged(
     assert (list(book.conversions), book.problems) == ([NAME], {})
 
 
-def test_a_file_that_is_added_and_cannot_be_read_is_logged_but_no_problem(
+def test_a_file_that_is_added_and_cannot_be_read_takes_no_replica_out_of_the_service(
     file: Path, book: RuleBook, caplog: pytest.LogCaptureFixture
 ) -> None:
     added = file.with_name("b.yaml")
     added.symlink_to(added)
     look_until_settled(book)
-    assert (list(book.conversions), book.problems) == ([NAME], {})
+    problems = {str(added): os.strerror(errno.ELOOP)}
+    assert (list(book.conversions), book.problems, book.blocking) == ([NAME], problems, set())
     text = f"{added}: {os.strerror(errno.ELOOP)}"
     assert caplog.messages.count(text) == 1
     file.unlink()
     look_until_settled(book)
-    assert (list(book.conversions), book.problems) == ([NAME], {})  # it may have the rules now
+    assert (list(book.conversions), book.problems) == ([NAME], problems)  # it may have the rules now
+    assert book.blocking == set()
     added.unlink()
     look_until_settled(book)
     assert book.conversions == {}
@@ -270,21 +279,37 @@ def test_a_file_that_could_never_be_read_stays_a_problem(tmp_path: Path) -> None
     book = started((tmp_path,))
     (tmp_path / "other.yaml").write_text("a: 1")
     look_until_settled(book)
-    assert list(book.problems) == [str(path)]
+    assert book.blocking == {str(path)}
 
 
 def test_one_that_never_served_is_not_ready_because_something_else_cannot_be_read(file: Path) -> None:
     folder, hidden = file.parent, file.parent.rename(file.parent.with_name("hidden"))
     folder.symlink_to(folder)
     book = started((folder,))
-    assert list(book.problems) == [str(folder)]
+    assert book.blocking == {str(folder)}
     # Now it can be listed, but its file cannot be read.
     folder.unlink()
     hidden.rename(folder)
     file.unlink()
     file.symlink_to(file)
     look_until_settled(book)
-    assert list(book.problems) == [str(file)]
+    assert book.blocking == {str(file)}
+
+
+@pytest.mark.parametrize("bad", ["{", WITHOUT_CRD], ids=["no YAML", "does not compile"])
+def test_only_what_is_bad_since_the_start_blocks(file: Path, book: RuleBook, bad: str) -> None:
+    added = file.with_name("added.yaml")
+    added.write_text(bad)
+    look_until_settled(book)
+    assert (list(book.conversions), len(book.problems), book.blocking) == ([NAME], 1, set())
+    again = started((file.parent,))
+    assert (list(again.conversions), again.blocking) == ([NAME], book.problems.keys())
+    added.write_text("")
+    look_until_settled(again)
+    assert (again.problems, again.blocking) == ({}, set())
+    added.write_text(bad)
+    look_until_settled(again)
+    assert (len(again.problems), again.blocking) == (1, set())
 
 
 def test_text_that_is_no_date_is_a_problem_of_its_file(file: Path, book: RuleBook) -> None:
