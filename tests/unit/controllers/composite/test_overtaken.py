@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.core.composites.ownership import PAUSED
 from tests.unit.controllers.composite.scene import (
     API_VERSION,
@@ -120,3 +121,27 @@ def test_what_was_decided_is_not_done_to_what_a_composite_is_since(
         assert ("GET", path) not in server.requests[before:]
 
     play(people, 1, with_map(api_version), generation=1, finalizers=["example.com/other"])
+
+
+def test_of_one_that_goes_while_an_object_of_it_is_being_refused_nothing_is_kept() -> None:
+    async def people(server: ComposedServer) -> None:
+        server.serve_maps()
+        (composite,) = server.composites()
+        composite["spec"] = {"engine": "Postgres"}
+        applied: list[str] = []
+
+        async def refused(method: str, path: str) -> None:
+            if method == "PATCH" and path.startswith(MAPS):
+                applied.append(path)
+                await asyncio.sleep(5.0)
+                raise ApiError(422, {"message": "no"})
+
+        server.before = refused
+        await asyncio.sleep(4.0)
+        assert len(applied) == 1
+        del server.objects[f"{OBJECTS}/{composite['metadata']['name']}"]
+        await asyncio.sleep(60.0)
+        failures = server.controller._looks.failures
+        assert (failures._known, failures._settled, failures._unread) == ({}, {}, {})
+
+    play(people, 1, with_map())
