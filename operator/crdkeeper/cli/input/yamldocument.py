@@ -5,7 +5,6 @@ slower than its parser's events, from which the documents are built here. Plain 
 as in kubectl's parser, which differs from PyYAML's for floats and dates. JSON is read as YAML.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from typing import Any, Final
 
 import orjson
 import yaml
+
+from crdkeeper.cli.output.plainscalars import plain_scalar
 
 MAX_DEPTH = 300
 MAX_NODES = 300_000
@@ -247,16 +248,6 @@ def _key(value: Any, mark: Any) -> str:
 
 
 _STRING = "tag:yaml.org,2002:str"
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-}
-_NUMERIC = frozenset("+-.0123456789")
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
-_RADIX = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[oO]?([0-7]+)|[bB]([01]+))", re.ASCII)
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
-_MAX_DIGITS = 400
 
 
 def _scalar(event: Any) -> Any:
@@ -266,21 +257,3 @@ def _scalar(event: Any) -> Any:
     if event.implicit[1] or event.tag in (None, "!", _STRING):
         return text
     return plain_scalar(text) if event.tag.startswith("tag:yaml.org,2002:") else text
-
-
-def plain_scalar(text: str) -> Any:
-    """The value of an unquoted scalar."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in _NUMERIC or len(text) > _MAX_DIGITS:
-        return text
-    digits = text.replace("_", "")
-    if _DECIMAL.fullmatch(digits):
-        return int(digits)
-    radix = _RADIX.fullmatch(digits)
-    if radix:
-        for group, base in ((2, 16), (3, 8), (4, 2)):
-            if radix[group]:
-                return int(radix[1] + radix[group], base)
-    number = float(digits) if _FLOAT.fullmatch(digits) else math.inf
-    return number if math.isfinite(number) else text  # as Go's parser does with what is out of range

@@ -17,6 +17,7 @@ import click
 import orjson
 import yaml
 
+from crdkeeper.cli.output.plainscalars import plain_scalar
 from crdkeeper.core.text import UNSEEN, visible
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def _finite(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what could be misread, and keeps each text on one line."""
+    """Quotes what could be misread, also by kubectl, and keeps each text on one line."""
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        style = '"' if _SUSPICIOUS.search(text) else None
+        style = '"' if _SUSPICIOUS.search(text) or not isinstance(plain_scalar(text), str) else None
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cli.input.yamldocument import MAX_DEPTH, Position, Unreadable, documents, plain_scalar
+from crdkeeper.cli.input.yamldocument import MAX_DEPTH, Position, Unreadable, documents
+from crdkeeper.cli.output.plainscalars import plain_scalar
 
 
 def only(text: str) -> Any:

@@ -14,6 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crdkeeper.cli.input.yamldocument import documents
 from crdkeeper.cli.output import printing
 from crdkeeper.cli.output.logs import one_line_logs
 from crdkeeper.cli.output.printing import Styled, Trouble, as_json, as_yaml
@@ -88,6 +89,15 @@ def test_yaml_says_the_same(values: list[Any], width: int) -> None:
     text = as_yaml(values, width=width)
     assert_harmless(text, markup=False)
     assert list(yaml.safe_load_all(text)) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "~", "y", "N", "on", "1e3", "12345e6", "-.5", "0o17", "098765432109", "1_0e3", "0x1f", "2001-01-01"],
+)
+def test_what_kubectl_would_take_for_something_else_is_quoted(text: str) -> None:
+    (document,) = documents(as_yaml([{text: [text]}]))
+    assert document.value == {text: [text]}
 
 
 @given(st.lists(VALUES, min_size=1, max_size=3))
