@@ -131,12 +131,14 @@ def _moved(hub: Schema, spoke: Schema) -> Converter:
 
 def _renamed(rule: ConversionRule, hub: Schema, spoke: Schema) -> Converter:
     pairs = [(each.hub, each.spoke) for each in rule.values or ()]
+    if any(None in pair for pair in pairs):
+        raise Unfit(".values", "must not contain null, which always becomes null")
     complete = True
     for side, schema, known in ((HUB, hub, [a for a, _ in pairs]), (SPOKE, spoke, [b for _, b in pairs])):
         enum = schema.get("enum")
         complete = complete and bool(enum)
         for value in enum or ():
-            if strictly(value) not in map(strictly, known):
+            if value is not None and strictly(value) not in map(strictly, known):
                 raise Unfit(".values", f"lacks {value!r}, which the {side} allows")
     one_to_one = all(len({strictly(pair[i]) for pair in pairs}) == len(pairs) for i in (0, 1))
     return renaming(pairs, exact=complete and one_to_one)

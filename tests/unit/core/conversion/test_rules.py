@@ -24,6 +24,7 @@ from tests.unit.core.conversion.samples import (
 ENUM = {"type": "string", "enum": ["Small", "Large"]}
 SIZES = "[{hub: Small, spoke: small}, {hub: Large, spoke: large}]"
 LOWER = {"type": "string", "enum": ["small", "large"]}
+NULLABLE = {"type": "string", "nullable": True}
 PARTS = "{host: spec.host, port: spec.port}"
 PORT_LIST = list_of(obj(name=STRING, port=INTEGER), "name")
 
@@ -58,6 +59,13 @@ BOTH_WAYS: dict[str, tuple[Any, Any, str, Any, Any]] = {
         "- {hub: spec.size, spoke: spec.size, values: " + SIZES + "}",
         {"size": "Large"},
         {"size": "large"},
+    ),
+    "values that may be null": (
+        obj(size={**ENUM, "nullable": True, "enum": [*ENUM["enum"], None]}, other=NULLABLE),
+        obj(size={**LOWER, "nullable": True, "enum": [*LOWER["enum"], None]}, other=NULLABLE),
+        f"- {{hub: spec.size, spoke: spec.size, values: {SIZES}}}",
+        {"size": None, "other": None},
+        {"size": None, "other": None},
     ),
     "scale": (
         obj(seconds=INTEGER),
@@ -277,6 +285,13 @@ WRONG: dict[str, tuple[Any, Any, str, str, str]] = {
         "- {hub: spec.size, spoke: spec.size, values: [{hub: Small, spoke: small}]}",
         "spec.spokes[0].rules[0].values",
         "lacks 'Large', which the hub allows",
+    ),
+    "a value for null": (
+        obj(size=ENUM),
+        obj(size=LOWER),
+        f"- {{hub: spec.size, spoke: spec.size, values: [{{hub: null, spoke: none}}, {SIZES[1:]}}}",
+        "spec.spokes[0].rules[0].values",
+        "must not contain null, which always becomes null",
     ),
     "a unit that is none": (
         obj(a=STRING),
