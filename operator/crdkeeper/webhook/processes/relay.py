@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from crdkeeper.webhook.processes import messages as say
 from crdkeeper.webhook.processes.channel import Channel
 from crdkeeper.webhook.rules.clusterrules import compiled
 from crdkeeper.webhook.rules.rulebook import Served
+
+_log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 3.0
 _GRACE_SECONDS: Final = 0.2
@@ -87,8 +90,12 @@ class Relay:
     async def _compile(self, name: str, digest: str, bundle: bytes) -> None:
         known = self.conversions.get(name)
         if known is None or known.digest != digest or known.bundle != bundle:
-            # The keeper has compiled it, too.
-            made = await asyncio.to_thread(compiled, bundle)
+            try:
+                made = await asyncio.to_thread(compiled, bundle)
+            except Exception:
+                # The keeper has compiled it, too; whatever is different here, the others serve.
+                _log.exception("%s: the rules that the keeper serves cannot be compiled", name)
+                return
             self.conversions[name] = Served(made.conversion, digest, bundle)
 
     def tell_serving(self, serving: bool) -> None:

@@ -175,9 +175,13 @@ class ClusterRules:
 
     def _lost(self, name: str) -> None:
         del self._seen[name]
-        self.problems.pop(name, None)
+        self._solved(name)
         if name in self.conversions:
             _log.warning("%s: its rules were deleted; this process serves them until it ends.", name)
+
+    def _solved(self, name: str) -> None:
+        self.problems.pop(name, None)
+        self.blocking.discard(name)
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
         name = found["metadata"]["name"]
@@ -189,7 +193,7 @@ class ClusterRules:
         content = bundle_of(found)
         known = self.conversions.get(name)
         if content is not None and known is not None and known.digest == digest(content):
-            self.problems.pop(name, None)
+            self._solved(name)
             return
         try:
             served = await asyncio.to_thread(compiled, content)
@@ -208,7 +212,7 @@ class ClusterRules:
             return
         self.conversions[name] = served
         self._changed()
-        self.problems.pop(name, None)
+        self._solved(name)
         _log.info("Converting %s between %s.", name, ", ".join(served.conversion.versions))
 
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
-from crdkeeper.core.conversion.bundle import BadBundle, packed
+from crdkeeper.core.conversion.bundle import BadBundle, packed, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 
 _log = logging.getLogger(__name__)
@@ -148,8 +148,9 @@ class RuleBook:
             )
         if contents == self._compiled:
             return False
-        # One that never served any rules has nothing to do in the Service.
-        begins = self._compiled is None or (self.blocking and not self.conversions)
+        # One that serves no rules, or was never ready, has nothing to do in the Service. The key of a problem
+        # may change on the way to its end: the file while that is no YAML, then the CRD.
+        begins = not self.conversions or not self.blocking <= self.conversions.keys()
         self._compiled = contents
         self._compile(contents)
         self.blocking = self.problems.keys() & (self.problems.keys() if begins else self.blocking)
@@ -171,35 +172,49 @@ class RuleBook:
                 problems[file] = described(error)
             except (yaml.YAMLError, ValueError) as error:  # also of text that is no date
                 problems[file] = " ".join(str(error).split())
+            except Exception as error:
+                # Whatever one file contains, the others serve.
+                _log.exception("%s cannot be read", file)
+                problems[file] = f"it cannot be read ({type(error).__name__})"
+        conversions = dict(self.conversions)
         for name, rule in rules.items():
-            problem = self._add(name, rule, definitions.get(name))
-            if problem:
-                problems[name] = problem
+            made = _served(name, rule, definitions.get(name))
+            if isinstance(made, Served):
+                conversions[name] = made
+                _log.info("Converting %s between %s.", name, ", ".join(made.conversion.versions))
+            else:
+                problems[name] = made
         for name, problem in problems.items():
-            kept = " The previous rules are still served." if name in self.conversions else ""
+            kept = " The previous rules are still served." if name in conversions else ""
             _log.error("%s: %s%s", name, problem, kept)
-        self.problems = problems
         # A file that cannot be understood may contain what is missing.
-        gone = set() if problems else self.conversions.keys() - rules.keys()
+        gone = set() if problems else conversions.keys() - rules.keys()
         if gone:
-            self.conversions = {name: each for name, each in self.conversions.items() if name not in gone}
+            conversions = {name: each for name, each in conversions.items() if name not in gone}
             _log.info("Converting no more, as no file has the rules: %s.", ", ".join(sorted(gone)))
+        # At once: the event loop, which uses them, runs meanwhile.
+        self.problems, self.conversions = problems, conversions
 
-    def _add(self, name: str, rule: VersionConversion, definition: Mapping[str, Any] | None) -> str:
-        if definition is None:
-            return "its CustomResourceDefinition is in none of the files"
-        try:
-            schemas = schemas_of(definition)
-            made = compile_conversion(rule.spec, schemas)
-            bundle = packed(rule.spec, schemas)
-        except (UnreadableDefinition, BadBundle) as error:
-            return str(error)
-        if not isinstance(made, Conversion):
-            return "; ".join(map(str, made))
-        digest = sha256(repr((rule.spec, sorted(definition.items()))).encode()).hexdigest()
-        self.conversions[name] = Served(made, digest, bundle)
-        _log.info("Converting %s between %s.", name, ", ".join(made.versions))
-        return ""
+
+def _served(name: str, rule: VersionConversion, definition: Mapping[str, Any] | None) -> Served | str:
+    """The conversion; or why there is none."""
+    if definition is None:
+        return "its CustomResourceDefinition is in none of the files"
+    try:
+        schemas = schemas_of(definition)
+        bundle = packed(rule.spec, schemas)
+        # What another process makes of it.
+        made = compile_conversion(*unpacked(bundle))
+    except (UnreadableDefinition, BadBundle) as error:
+        return str(error)
+    except Exception as error:
+        # Whatever the rules of one CRD contain, the others serve.
+        _log.exception("%s: its rules cannot be compiled", name)
+        return f"the rules cannot be compiled ({type(error).__name__})"
+    if not isinstance(made, Conversion):
+        return "; ".join(map(str, made))
+    digest = sha256(repr((rule.spec, sorted(definition.items()))).encode()).hexdigest()
+    return Served(made, digest, bundle)
 
 
 def _contents(paths: Iterable[Path], compiled: _Contents) -> tuple[_Contents, set[str]]:

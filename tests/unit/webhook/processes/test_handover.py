@@ -151,6 +151,16 @@ async def test_what_it_serves_is_what_the_bundle_says(replica: Replica) -> None:
     assert (here.digest, here.bundle) == (served().digest, SERVED.bundle)
 
 
+async def test_rules_that_it_cannot_compile_leave_the_others(replica: Replica) -> None:
+    replica.load(a=served(b"a"), b=Served(SERVED.conversion, "none", b"rubbish"), c=served(b"c"))
+    await replica.synchronous()
+    assert replica.relay.conversions.keys() == {"a", "c"}
+    replica.load(a=Served(SERVED.conversion, "none", b"rubbish"), d=served(b"d"))
+    await replica.synchronous()
+    assert replica.relay.conversions["a"].digest == served(b"a").digest
+    assert replica.relay.conversions.keys() == {"a", "d"}
+
+
 async def test_without_a_keeper_it_serves_on_and_takes_over_what_the_next_one_knows(replica: Replica) -> None:
     replica.load(a=served(b"a"))
     await replica.synchronous()

@@ -332,6 +332,9 @@ def test_a_damaged_bundle_that_is_added_takes_no_replica_out_of_the_service() ->
         cluster.tell("DELETED", changed())
         await asyncio.sleep(1.0)
         assert rules.problems == {}
+        cluster.tell("ADDED", changed())
+        await asyncio.sleep(1.0)
+        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
 
     cluster.play(story)
 
@@ -345,5 +348,8 @@ def test_a_bundle_that_was_damaged_at_the_start_blocks_until_it_is_deleted() -> 
         cluster.tell("DELETED", changed())
         await asyncio.sleep(1.0)
         assert rules.problems == {}
+        cluster.tell("ADDED", changed())
+        await asyncio.sleep(1.0)
+        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
 
     cluster.play(story)
