@@ -79,6 +79,8 @@ class WorkerHandle:
 
     async def ask(self, rules: WorkerRules, body: Body, memory: int) -> Reply:
         """Its answer, for at most so much memory. Raises BadReview, or anything if the process fails."""
+        if self.process is not None and self.process.returncode is not None:
+            await self.end()  # it was killed while it was idle
         if self.process is None:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable,

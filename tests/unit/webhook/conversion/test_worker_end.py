@@ -5,6 +5,8 @@ from asyncio.subprocess import Process
 from typing import cast
 
 from crdkeeper.webhook.conversion.worker import WorkerHandle
+from crdkeeper.webhook.conversion.workerprocess import MEMORY_BYTES
+from tests.unit.webhook.conversion.test_worker_limits import SERVED, at, review
 
 
 class Slow:
@@ -40,3 +42,15 @@ async def test_after_a_cancellation_the_next_one_waits() -> None:
     await second
     assert slow.returncode == -9
     assert handle.process is None
+
+
+async def test_one_that_was_killed_while_it_was_idle_costs_no_request() -> None:
+    handle, body = WorkerHandle(), review(at("v1", {}), "v2")
+    try:
+        first = await handle.ask(SERVED, body, MEMORY_BYTES)
+        assert handle.process is not None
+        handle.process.kill()
+        await handle.process.wait()
+        assert await handle.ask(SERVED, body, MEMORY_BYTES) == first
+    finally:
+        await handle.end()
