@@ -30,24 +30,26 @@ def readiness(
     broken: str,
     stopping: bool,
     loaded: bool,
+    served: bool,
     judging: bool,
     listening: bool,
     certificate: Path,
 ) -> Response:
     """The answer of /readyz: whether API servers may be sent here.
 
-    `broken` names a task that ended; `loaded`: all rules that existed at startup are compiled; `judging`:
-    there are policies that judge changes of CRDs, or protect CRDs.
+    `broken` names a task that ended; `loaded`: all rules that existed at startup are compiled;
+    `served`: that was so before, and other processes still serve; `judging`: there are policies that judge
+    changes of CRDs, or protect CRDs.
     """
     if broken:
         return Response(f"{broken}\n".encode(), 503)
     if stopping:
         return Response(b"stopping\n", 503)
     seconds, why = rules.unseen()
-    if not loaded:
+    if not loaded and not served:
         return Response(f"the rules are not compiled yet: {why}\n".encode(), 503)
     unserved = sorted((rules.blocking & rules.problems.keys()) - rules.conversions.keys())
-    if unserved:
+    if unserved and not served:
         return Response("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
     if (rules.conversions or judging) and not listening:
         return Response(f"waiting for {certificate}\n".encode(), 503)

@@ -196,6 +196,7 @@ class WebhookProcess:
             broken=self._broken,
             stopping=self._conversions.draining,
             loaded=self._loaded.is_set(),
+            served=False,
             judging=self._judging is not None and bool(self._judging.policies.content),
             listening=self._listening,
             certificate=self._options.certificate,

@@ -10,7 +10,7 @@ from typing import Final
 
 from crdkeeper.webhook.http.shedding import Ledger
 
-_BEATS, _CONNECTIONS, _FIRST_ROOM = range(3)
+_BEATS, _READY, _CONNECTIONS, _FIRST_ROOM = range(4)
 _ROOMS: Final = 3
 _PER_ROOM: Final = 2
 """The bytes that are held, and how often there was no room."""
@@ -36,6 +36,14 @@ class Board:
     def beats(self, row: int) -> int:
         """How often it has turned."""
         return self.get(row, _BEATS)
+
+    def note_ready(self, row: int) -> None:
+        """That process has found the replica to be ready."""
+        self.put(row, _READY, 1)
+
+    def was_ready(self, row: int) -> bool:
+        """Whether that process, or one that it replaces, has ever found the replica to be ready."""
+        return bool(self.get(row, _READY))
 
     def get(self, row: int, number: int) -> int:
         """A number of a process."""

@@ -11,10 +11,13 @@ import signal
 import socket
 import ssl
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.core.conversion.review import BadReview
 from crdkeeper.supervision import supervise
 from crdkeeper.webhook.certificate import CertificateFiles
@@ -39,6 +42,7 @@ _log = logging.getLogger(__name__)
 
 STALLED_SECONDS: Final = 10.0
 """After which /healthz names a process that hangs. The parent replaces it some time later."""
+_AGAIN_SECONDS: Final = 30.0
 BROKEN: Final = signal.SIGUSR1
 """Tells the parent that a task has ended which must not: all processes end, for a fresh start."""
 
@@ -107,12 +111,17 @@ class KeeperProcess:
         released, told = asyncio.Event(), asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, told.set)
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # Ctrl-C is meant for the parent
-        self._certificate.found()
+        try:
+            self._certificate.found()
+        except (OSError, ssl.SSLError, ValueError) as error:
+            if not self._board.was_ready(self._row):
+                raise
+            _log.error("The certificate cannot be used; others still serve with the old one: %s", error)
         await self._probes.start(self._options.host, self._options.probe_port)
         follow_orders(orders, self._meet, released.set)
         tasks = {
             "probes": self._probes.served(),
-            "rules": self._rules.run(self._have_loaded),
+            "rules": self._follow_rules(),
             "certificate": self._follow_certificate(),
             "the worker": self._worker.run(),
             "the beat": self._beat(),
@@ -145,6 +154,17 @@ class KeeperProcess:
         for each in self._peers.values():
             if each.channel is not None:
                 each.channel.send({say.LEAVE: True})
+
+    async def _follow_rules(self) -> None:
+        while True:
+            try:
+                await self._rules.run(self._have_loaded)
+            except (ApiError, ConfigurationError) as error:
+                # Rules that this process does not have serve in the others.
+                if not self._board.was_ready(self._row):
+                    raise
+                _log.error("The rules cannot be read; others still serve those that they have: %s", error)
+            await asyncio.sleep(_AGAIN_SECONDS)
 
     def _have_loaded(self) -> None:
         self._loaded = True
@@ -272,15 +292,20 @@ class KeeperProcess:
         return Response(b"alive\n")
 
     def _readyz(self) -> Response:
+        # What this keeper finds bad, the one before it may have found after the others had their rules.
+        served = self._board.was_ready(self._row) and self._serving() > 0
         made = readiness(
             self._rules,
             broken=self._broken,
             stopping=self._stopping,
             loaded=self._loaded,
+            served=served,
             judging=bool(self._policies is not None and self._policies.content),
             listening=self._serving() > 0,
             certificate=self._options.certificate,
         )
+        if made.status == HTTPStatus.OK:
+            self._board.note_ready(self._row)
         rest = f"{self._serving()} of {len(self._peers)} processes serve\n".encode()
         return made._replace(body=made.body + rest)
 

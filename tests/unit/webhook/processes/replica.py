@@ -29,7 +29,7 @@ class Several:
 
     def __init__(self, directory: Path, processes: int, sooner: str = "") -> None:
         """`sooner` are statements that change what is too long for a test in production, or too short."""
-        self.ports = Ports()
+        self.ports, self.directory = Ports(), directory
         self.port, self.probe_port = self.ports.take(), self.ports.take()
         authority = Authority()
         issued = authority.issue((HOST,))

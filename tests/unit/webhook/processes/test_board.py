@@ -102,3 +102,10 @@ def test_beats_are_counted_by_process_and_go_on_with_the_next(board: Board) -> N
     board.clear(2)
     board.beat(2)
     assert [board.beats(row) for row in range(3)] == [1, 0, 3]
+
+
+def test_that_it_was_ready_is_known_after_its_end(board: Board) -> None:
+    assert not board.was_ready(1)
+    board.note_ready(1)
+    board.clear(1)
+    assert [board.was_ready(row) for row in range(3)] == [False, True, False]

@@ -63,6 +63,20 @@ def test_without_the_keeper_connections_are_served_and_the_next_one_speaks_for_a
     assert converted(client, review())
 
 
+def test_the_next_keeper_does_not_take_the_replica_out_for_what_is_bad_by_then(replica: Several) -> None:
+    client, keeper = replica.client(), replica.children()["keeper"]
+    (replica.directory / "added.yaml").write_text("{")
+    until(lambda: "crdkeeper_conversion_rule_problems 1.0" in replica.probe("/metrics"))
+    assert replica.probe("/readyz").startswith("converting ")
+    (replica.directory / "tls.crt").write_text("nonsense")
+    os.kill(keeper, signal.SIGKILL)
+    until(lambda: replica.children()["keeper"] != keeper and "2 of 2" in replica.probe("/readyz"))
+    until(lambda: "crdkeeper_conversion_rule_problems 1.0" in replica.probe("/metrics"))
+    assert replica.probe("/readyz").startswith("converting ")
+    assert converted(client, review())
+    assert "others still serve with the old one" in replica.process.log.read_text()
+
+
 @contextmanager
 def running(directory: Path, sooner: str = "") -> Iterator[Several]:
     made = Several(directory, 2, sooner)
