@@ -324,17 +324,17 @@ def test_a_damaged_bundle_that_is_added_takes_no_replica_out_of_the_service() ->
         await asyncio.sleep(1.0)
         cluster.tell("ADDED", changed())
         await asyncio.sleep(1.0)
-        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
+        assert (list(rules.problems), rules.blocking) == ([NAME], set())
         cluster.tells.put_nowait(ApiError(410, {}))
         cluster.bundles = [changed()]
         await asyncio.sleep(60.0)
-        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
+        assert (list(rules.problems), rules.blocking) == ([NAME], set())
         cluster.tell("DELETED", changed())
         await asyncio.sleep(1.0)
         assert rules.problems == {}
         cluster.tell("ADDED", changed())
         await asyncio.sleep(1.0)
-        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
+        assert (list(rules.problems), rules.blocking) == ([NAME], set())
 
     cluster.play(story)
 
@@ -350,6 +350,6 @@ def test_a_bundle_that_was_damaged_at_the_start_blocks_until_it_is_deleted() -> 
         assert rules.problems == {}
         cluster.tell("ADDED", changed())
         await asyncio.sleep(1.0)
-        assert (rules.problems.keys(), rules.blocking) == ({NAME}, set())
+        assert (list(rules.problems), rules.blocking) == ([NAME], set())
 
     cluster.play(story)

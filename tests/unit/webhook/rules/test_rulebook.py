@@ -303,7 +303,7 @@ def test_only_what_is_bad_since_the_start_blocks(file: Path, book: RuleBook, bad
     look_until_settled(book)
     assert (list(book.conversions), len(book.problems), book.blocking) == ([NAME], 1, set())
     again = started((file.parent,))
-    assert (list(again.conversions), again.blocking) == ([NAME], book.problems.keys())
+    assert (list(again.conversions), again.blocking) == ([NAME], set(book.problems))
     added.write_text("")
     look_until_settled(again)
     assert (again.problems, again.blocking) == ({}, set())
