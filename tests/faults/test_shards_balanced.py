@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crdkeeper.api.meta import CLI
-from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.resources.objects import PAGE, Endpoint, pages_of
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.cluster.transport.connector import REQUESTS_PER_CONNECTION
@@ -54,7 +54,7 @@ async def test_lists_reach_each_server(
         with balanced(pair, tmp_path, pair.kubeconfig) as kubeconfig:
             async with Client(Connection(kubeconfig)) as client:
                 for _ in range(2 * REQUESTS_PER_CONNECTION):
-                    assert len((await endpoint.page(client, None)).items) == 1
+                    assert len((await endpoint.page(client, None, pages_of(PAGE))).items) == 1
         after = await requests_by_server(pair, kind, "LIST")
     grown = [new - old for new, old in zip(after, before, strict=True)]
     # Controllers may list it, too.

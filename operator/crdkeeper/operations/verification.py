@@ -13,7 +13,7 @@ from crdkeeper.api.versionconversion import (
 )
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.resources.objects import Endpoint, pages_of
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.standing import StepResult
 from crdkeeper.core.conversion.verification import Fault, Trial, generated
@@ -152,6 +152,7 @@ class _List:
         self.refused: ApiError | None = None
         """Why the rest of the list cannot be read."""
         self._client = client
+        self._size = pages_of(_PAGE)
         self._items: deque[Mapping[str, Any]] = deque()
         self._token: str | None = None
         self._more = True
@@ -160,7 +161,7 @@ class _List:
         """The key of the next object; None at the end. Raises ApiError or Unreachable."""
         while not self._items and self._more:
             try:
-                page = await self.endpoint.whole_page(self._client, self._token, _PAGE)
+                page = await self.endpoint.whole_page(self._client, self._token, self._size)
             except ApiError as error:
                 if error.code < 500 and error.code not in (403, 404):
                     raise

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from crdkeeper.api.definitionreport import CountInProgress
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import failure_of, silence
-from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.resources.objects import Endpoint, pages_of
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.hunglists import would_hang
 from crdkeeper.core.diagnosis.census import Census, CensusTally
@@ -75,7 +75,7 @@ class Walk(Generic[_C]):
         self.resource_version = ""
         self._definition = definition
         self._new_tally = new_tally
-        self._page = page
+        self._size = pages_of(page)
         self._namespace = namespace
         self._token: str | None = None
         self._restarts = 0
@@ -97,7 +97,7 @@ class Walk(Generic[_C]):
             return self._refused(Failure(ProbeTrouble.SILENT, 0, said))
         try:
             async with asyncio.timeout(PAGE_SECONDS):
-                page = await endpoint.page(client, self._token, self._page, self._namespace)
+                page = await endpoint.page(client, self._token, self._size, self._namespace)
         except ApiError as error:
             return self._refused(failure_of(error.code, error.message))
         except TimeoutError:

@@ -10,6 +10,7 @@ import orjson
 
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.apiserver.objects.continuation import at_latest
+from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import (
     MERGE_PATCH,
     METADATA_ONLY,
@@ -17,6 +18,7 @@ from crdkeeper.cluster.transport.client import (
     Answer,
     ApiError,
     Client,
+    TooLarge,
     Unreachable,
 )
 from crdkeeper.cluster.transport.deadlines import within
@@ -38,6 +40,11 @@ class Page:
     continue_token: str
     remaining: int
     resource_version: str
+
+
+def pages_of(most_objects: int) -> PageSize:
+    """The pages of one list: with so many objects, or with fewer where their owners made them large."""
+    return PageSize(most_objects, most_objects, METADATA_BYTES // 2, METADATA_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +89,18 @@ class Endpoint:
                 hung(client, self.collection(), str(error))
                 raise
         # What fails at once may pass as soon.
-        return (await self.page(client, None, limit=1)).resource_version
+        return (await self.page(client, None, pages_of(1))).resource_version
 
-    async def page(self, client: Client, token: str | None, limit: int = PAGE, namespace: str = "") -> Page:
+    async def page(self, client: Client, token: str | None, size: PageSize, namespace: str = "") -> Page:
         """A page of metadata, of one namespace or of all, by a consistent read (never resourceVersion=0).
 
-        If a continue token has expired (410), the one that the server offers instead is used, which continues
-        at the same key with current data: no object that existed all the time is skipped. Raises ApiError;
-        410 only if the server offers no token.
+        `size` is kept from page to page of a list. If a continue token has expired (410), the one that the
+        server offers instead is used, which continues at the same key with current data: no object that
+        existed all the time is skipped. Raises ApiError, 410 only if the server offers no token; Unreachable.
         """
-        return await self._page(client, self.collection(namespace), token, limit, METADATA_ONLY_LIST)
+        return await self._page(client, self.collection(namespace), token, size, METADATA_ONLY_LIST)
 
-    async def latest_page(self, client: Client, token: str) -> Page:
+    async def latest_page(self, client: Client, token: str, size: PageSize) -> Page:
         """Like `page`, with the objects as they are now, if the API server continues its list like that.
 
         With an old token, it shows what was written since as it was before.
@@ -101,32 +108,30 @@ class Endpoint:
         latest = at_latest(token)
         if latest is not None:
             try:
-                return await self.page(client, latest)
+                return await self.page(client, latest, size)
             except ApiError as error:
                 if error.code not in (400, 410):
                     raise
-        return await self.page(client, token)
+        return await self.page(client, token, size)
 
-    async def whole_page(self, client: Client, token: str | None, limit: int) -> Page:
+    async def whole_page(self, client: Client, token: str | None, size: PageSize) -> Page:
         """A page of whole objects; otherwise like `page`."""
-        return await self._page(client, self.collection(""), token, limit, "application/json")
+        return await self._page(client, self.collection(""), token, size, "application/json")
 
-    async def _page(self, client: Client, path: str, token: str | None, limit: int, accept: str) -> Page:
-        suffix = f"&continue={quote(token, safe='')}" if token else ""
+    async def _page(self, client: Client, path: str, token: str | None, size: PageSize, accept: str) -> Page:
         try:
-            return await self._list(client, f"{path}?limit={limit}{suffix}", accept)
-        except ApiError as error:
-            offered = (error.body.get("metadata") or {}).get("continue")
-            if error.code != 410 or not offered:
-                raise
-            following = f"{path}?limit={limit}&continue={quote(offered, safe='')}"
-            return await self._list(client, following, accept)
-
-    async def _list(self, client: Client, path: str, accept: str) -> Page:
-        body = await client.request("GET", path, accept=accept)
+            body = await bounded_page(client, path, token or "", size, accept=accept)
+        except TooLarge:
+            # API servers store no object that is so large that there is no room for it alone.
+            alone = PageSize(1, 1, METADATA_BYTES)
+            body = await bounded_page(client, path, token or "", alone, accept=accept)
+        items = body.get("items") or ()
+        if size.limit < size.most_objects:
+            # To measure a page takes a copy of it; usual ones need none.
+            size.fit(items)
         metadata = body["metadata"]
         return Page(
-            items=body.get("items") or (),
+            items=items,
             continue_token=metadata.get("continue", ""),
             remaining=int(metadata.get("remainingItemCount") or 0),
             resource_version=metadata.get("resourceVersion", ""),

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
-from crdkeeper.cluster.resources.objects import PAGE, Endpoint
+from crdkeeper.cluster.resources.objects import PAGE, Endpoint, Page, pages_of
+from crdkeeper.cluster.transport.boundedpages import PageSize
 from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
 from crdkeeper.core.migration.counts import OldEntry, SweepTally
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, outcome_of, refusal
@@ -73,6 +74,7 @@ class Sweep:
     _queue: asyncio.Queue[tuple[ObjectRef, Batch]] = field(init=False)
     _batches: deque[Batch] = field(default_factory=deque, init=False)
     _next_token: str | None = field(default=None, init=False)
+    _size: PageSize = field(default_factory=lambda: pages_of(PAGE), init=False)
     _pool: WriterPool = field(init=False)
     _failure: asyncio.Future[None] = field(init=False)
     _budgets: list[tuple[Budget, Callable[[], float]]] = field(default_factory=list, init=False)
@@ -146,28 +148,34 @@ class Sweep:
     async def _list(self, token: str | None) -> None:
         seen = 0
         if token is None:
-            page = await self.endpoint.page(self.client, None)
+            coming = self.endpoint.page(self.client, None, self._size)
         else:
             # What this migration wrote since that token was made is to be seen as current.
-            page = await self.endpoint.latest_page(self.client, token)
+            coming = self.endpoint.latest_page(self.client, token, self._size)
         while True:
-            if self.separator is not None and _older(page.resource_version, self.separator):
-                raise Interrupted(
-                    RESOURCE_VERSIONS_RESET,
-                    "The cluster's resourceVersions went backwards, as they do after etcd is restored.",
-                )
-            if self.limits.max_bytes_per_second and page.items:
-                await self._sample(page.items[0]["metadata"])
-            seen += len(page.items)
-            self.tally.total = seen + page.remaining
-            items = [each for each in page.items if self._is_mine(each)]
-            refs = self._select(items)
-            await self._feed(refs, Batch(token, len(items), len(refs)))
-            await self._feed_again()
-            token = self._next_token = page.continue_token or None
+            # No name keeps the page, which is gone when the next one comes.
+            seen += await self._process(await coming, token, seen)
+            token = self._next_token
             if token is None:
                 return
-            page = await self.endpoint.page(self.client, token)
+            coming = self.endpoint.page(self.client, token, self._size)
+
+    async def _process(self, page: Page, token: str | None, seen: int) -> int:
+        """Feed the objects of the page at `token`, after so many. Returns how many it has."""
+        if self.separator is not None and _older(page.resource_version, self.separator):
+            raise Interrupted(
+                RESOURCE_VERSIONS_RESET,
+                "The cluster's resourceVersions went backwards, as they do after etcd is restored.",
+            )
+        if self.limits.max_bytes_per_second and page.items:
+            await self._sample(page.items[0]["metadata"])
+        self.tally.total = seen + len(page.items) + page.remaining
+        items = [each for each in page.items if self._is_mine(each)]
+        refs = self._select(items)
+        await self._feed(refs, Batch(token, len(items), len(refs)))
+        await self._feed_again()
+        self._next_token = page.continue_token or None
+        return len(page.items)
 
     async def _sample(self, metadata: Mapping[str, Any]) -> None:
         size = await self.endpoint.size(self.client, metadata.get("namespace", ""), metadata["name"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.cluster.resources import objects
-from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.resources.objects import PAGE, Endpoint, pages_of
 from crdkeeper.cluster.transport.client import (
     MERGE_PATCH,
     METADATA_ONLY,
@@ -61,8 +61,9 @@ async def test_pages(tmp_path: Path) -> None:
         server,
         client,
     ):
-        first = await WIDGETS.page(client, None, limit=2)
-        last = await WIDGETS.page(client, first.continue_token, limit=2)
+        two = pages_of(2)
+        first = await WIDGETS.page(client, None, two)
+        last = await WIDGETS.page(client, first.continue_token, two)
     assert [each["metadata"]["name"] for each in first.items] == ["a", "b"]
     assert (first.continue_token, first.remaining, first.resource_version) == ("t/1=", 9, "500")
     assert (last.continue_token, last.remaining) == ("", 0)
@@ -78,13 +79,13 @@ async def test_an_empty_list_may_come_without_items(tmp_path: Path) -> None:
         _,
         client,
     ):
-        found = await WIDGETS.page(client, None)
+        found = await WIDGETS.page(client, None, pages_of(PAGE))
     assert (list(found.items), found.resource_version) == ([], "5")
 
 
 async def test_an_expired_list_goes_on_where_the_server_offers(tmp_path: Path) -> None:
     async with client_of(tmp_path, expired(**{"continue": "new"}), listed("c")) as (server, client):
-        found = await WIDGETS.page(client, "old")
+        found = await WIDGETS.page(client, "old", pages_of(PAGE))
     assert [each["metadata"]["name"] for each in found.items] == ["c"]
     assert [each.query.get("continue") for each in server.requests] == ["old", "new"]
 
@@ -99,7 +100,7 @@ async def test_an_expired_list_that_cannot_go_on_is_told(
 ) -> None:
     async with client_of(tmp_path, *answers) as (server, client):
         with pytest.raises(ApiError) as raised:
-            await WIDGETS.page(client, "old")
+            await WIDGETS.page(client, "old", pages_of(PAGE))
     assert raised.value.code == 410
     assert len(server.requests) == count
 
@@ -122,7 +123,7 @@ async def test_a_list_that_goes_on_with_objects_as_they_are(
     tmp_path: Path, token: str, answers: list[Any], sent: list[str]
 ) -> None:
     async with client_of(tmp_path, *answers) as (server, client):
-        found = await WIDGETS.latest_page(client, token)
+        found = await WIDGETS.latest_page(client, token, pages_of(PAGE))
     assert [each["metadata"]["name"] for each in found.items] == ["c"]
     assert [each.query.get("continue") for each in server.requests] == sent
     assert {each.query.get("limit") for each in server.requests} == {"500"}
@@ -131,7 +132,7 @@ async def test_a_list_that_goes_on_with_objects_as_they_are(
 async def test_another_error_of_such_a_list_is_told(tmp_path: Path) -> None:
     async with client_of(tmp_path, failure(403, "Forbidden", "No.")) as (server, client):
         with pytest.raises(ApiError, match="403"):
-            await WIDGETS.latest_page(client, TOKEN)
+            await WIDGETS.latest_page(client, TOKEN, pages_of(PAGE))
     assert len(server.requests) == 1
 
 
@@ -141,7 +142,7 @@ async def test_another_error_is_no_expired_list(tmp_path: Path) -> None:
         client,
     ):
         with pytest.raises(ApiError, match="403"):
-            await WIDGETS.page(client, "old")
+            await WIDGETS.page(client, "old", pages_of(PAGE))
     assert len(server.requests) == 1
 
 

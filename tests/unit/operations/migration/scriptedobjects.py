@@ -10,6 +10,7 @@ import orjson
 
 from crdkeeper.api.storagemigration import MigrationLimits
 from crdkeeper.cluster.resources.objects import Endpoint, Page
+from crdkeeper.cluster.transport.boundedpages import PageSize
 from crdkeeper.cluster.transport.client import Answer, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.evidence import ObjectRef
@@ -59,7 +60,7 @@ class ScriptedEndpoint(Endpoint):
 
     objects: Objects
 
-    async def page(self, client: Client, token: str | None, limit: int = 500, namespace: str = "") -> Page:
+    async def page(self, client: Client, token: str | None, size: PageSize, namespace: str = "") -> Page:
         await asyncio.sleep(0.01)
         return self.objects.page(token)
 

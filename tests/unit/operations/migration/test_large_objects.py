@@ -1,0 +1,83 @@
+"""A pass over objects that tenants make as large as they can."""
+
+import gc
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.storagemigration import MigrationLimits
+from crdkeeper.cluster.resources.objects import Endpoint, Page
+from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES
+from crdkeeper.cluster.transport.client import Answer, TooLarge
+from crdkeeper.operations.migration.sweep import Sweep
+from tests.unit.builders import migration
+from tests.unit.cluster.largeobjects import KIB, MIB, LargeObjects
+from tests.unit.operations.migration.scene import Cluster, Process, assert_migrated, play
+
+TOO_LARGE = TooLarge("the response is larger than 4 MiB")
+
+
+def sweep_of(client: LargeObjects) -> Sweep:
+    return Sweep(
+        client,
+        Endpoint("example.com", "v2", "widgets"),
+        "Rewrite",
+        MigrationLimits(),
+        separator=500,
+        retarget_to=None,
+        observer=lambda outcome, code, seconds: None,
+    )
+
+
+async def test_each_is_written_and_no_answer_is_large() -> None:
+    client = LargeObjects(*[KIB] * 700, *[200 * KIB] * 60, 5 * MIB, *[KIB] * 700)
+    sweep = sweep_of(client)
+    await sweep.run(None)
+    assert sorted(client.written) == sorted(f"w{number}" for number in range(1_461))
+    assert (sweep.tally.rewritten, sweep.tally.total) == (1_461, 1_461)
+    assert client.largest <= METADATA_BYTES
+
+
+class Watched(LargeObjects):
+    """Counts the pages that are in memory while the next one is requested."""
+
+    kept = 0
+
+    async def send(self, method: str, path: str, **options: Any) -> Answer:
+        if method == "GET":
+            self.kept += sum(isinstance(each, Page) for each in gc.get_objects())
+        return await super().send(method, path, **options)
+
+
+async def test_a_page_is_gone_when_the_next_one_comes() -> None:
+    client = Watched(*[KIB] * 1_200)
+    await sweep_of(client).run(None)
+    assert (len(client.answers), client.kept) == (3, 0)
+
+
+@pytest.mark.parametrize("limits", [1, 3, 5])
+def test_a_page_that_is_too_large_interrupts_no_migration(limits: int) -> None:
+    """With as many limits: the last one is a single object."""
+
+    async def main() -> None:
+        cluster = Cluster(made=migration(settleSeconds=5))
+        cluster.troubles["list"].extend([None, *[TOO_LARGE] * limits])
+        process = Process(cluster)
+        await process.end()
+        assert_migrated(cluster)
+        assert "APIServerUnavailable" not in process.reasons
+
+    play(main)
+
+
+def test_a_single_object_without_any_room_holds_the_migration_until_there_is() -> None:
+    async def main() -> None:
+        cluster = Cluster(made=migration(settleSeconds=5))
+        cluster.troubles["list"].extend([None, *[TOO_LARGE] * 6])
+        process = Process(cluster)
+        held = await process.until("Succeeded", "APIServerUnavailable")
+        assert "larger than 4 MiB" in str(held.status.conditions)
+        await process.end()
+        assert_migrated(cluster)
+
+    play(main)
