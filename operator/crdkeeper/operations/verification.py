@@ -134,6 +134,8 @@ async def judge_live(
     ]
     while views := await _views(lists):
         await asyncio.to_thread(_judge_all, views, trial, found)
+        # They are as large as the next pages, which come first.
+        views.clear()
         if not wanted():
             raise Outdated
     refused = {each.endpoint.version: each.refused for each in lists if each.refused is not None}
@@ -156,6 +158,11 @@ class _List:
         self._items: deque[Mapping[str, Any]] = deque()
         self._token: str | None = None
         self._more = True
+
+    @property
+    def at_page_end(self) -> bool:
+        """Whether the next object is on a page that is not there yet."""
+        return not self._items and self._more
 
     async def next(self) -> str | None:
         """The key of the next object; None at the end. Raises ApiError or Unreachable."""
@@ -181,13 +188,13 @@ class _List:
 
 
 async def _views(lists: Sequence[_List]) -> list[list[Mapping[str, Any]]]:
-    """The next objects, up to a page, each as every list shows it; empty at the end.
+    """The next objects, up to the end of any page, each as every list shows it; empty at the end.
 
     Lists are in the order of etcd's keys at every version, so they can be merged with one page of each in
     memory. If a list had another order, some objects would be counted more than once.
     """
     views: list[list[Mapping[str, Any]]] = []
-    while len(views) < _PAGE:
+    while not views or not any(each.at_page_end for each in lists):
         keys = [await each.next() for each in lists]
         first = min((key for key in keys if key is not None), default=None)
         if first is None:

@@ -1,6 +1,7 @@
 """Rules tried on live objects: each counts once, at however many versions it may be stored."""
 
 import asyncio
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -105,6 +106,33 @@ async def test_objects_that_one_list_alone_has_count() -> None:
     """They were created, or deleted, between two pages."""
     found, _ = await judged(Lists({"v1": NAMES[:4] + NAMES[6:], "v2": NAMES[2:]}))
     assert found.objects == len(NAMES)
+
+
+class Widget(dict[str, Any]):
+    """An object of which a test sees whether it is in memory."""
+
+
+@dataclass
+class LargeLists(Lists):
+    """Counts the objects in memory while a page is requested."""
+
+    made: list[weakref.ref[Widget]] = field(default_factory=list)
+    most: int = 0
+
+    async def request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        self.most = max(self.most, sum(each() is not None for each in self.made))
+        body = await super().request(method, path, **options)
+        body["items"] = [Widget(each) for each in body["items"]]
+        self.made += map(weakref.ref, body["items"])
+        return body
+
+
+async def test_there_is_one_page_of_each_list_in_memory() -> None:
+    lists = LargeLists({"v1": NAMES[2:], "v2": NAMES[:3] + NAMES[5:]})
+    found, _ = await judged(lists)
+    assert (found.objects, len(lists.made)) == (len(NAMES), 20)
+    # While one list gets a page, the other one has its own.
+    assert lists.most <= 5
 
 
 @pytest.mark.parametrize("page", [0, 1, 2])
