@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-import orjson
-
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.apiserver.objects.continuation import at_latest
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
@@ -23,6 +21,7 @@ from crdkeeper.cluster.transport.client import (
 )
 from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.cluster.transport.hunglists import hung, refuse_hanging
+from crdkeeper.core.conversion.nesting import dumps
 from crdkeeper.core.migration.evidence import ObjectRef, concerns
 
 PAGE = 500
@@ -150,7 +149,7 @@ class Endpoint:
         answer = await client.send_lean(
             "PATCH",
             path + query,
-            content=orjson.dumps({"metadata": metadata}),
+            content=dumps({"metadata": metadata}),
             content_type=MERGE_PATCH,
             accept=METADATA_ONLY,
         )

@@ -7,6 +7,8 @@ An entry that names a version which the CRD no longer has makes server-side appl
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from crdkeeper.core.conversion.nesting import Deep, length
+
 Entry = Mapping[str, Any]
 
 
@@ -50,7 +52,10 @@ def _join(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     return {**joined, "time": newest} if newest else joined
 
 
-def _union(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _union(one: Any, other: Any) -> Any:
+    if isinstance(one, Deep) or isinstance(other, Deep):
+        # It is text, at the same levels of both. The longer one lacks the least.
+        return max(one, other, key=length)
     return {
         **one,
         **{key: _union(one[key], value) if key in one else value for key, value in other.items()},

@@ -16,6 +16,7 @@ from crdkeeper.cluster.transport.client import (
     Unreachable,
 )
 from crdkeeper.cluster.transport.deadlines import TooSlow
+from crdkeeper.core.conversion.nesting import dumps, loads
 from crdkeeper.core.migration.evidence import ObjectRef
 from tests.unit.cluster.transport.localserver import client_of, failure, json, page, silent
 
@@ -164,6 +165,14 @@ async def test_a_rewriting_patch(tmp_path: Path, fields: list[dict[str, Any]] | 
     if fields is not None:
         metadata["managedFields"] = fields
     assert server.bodies == [{"metadata": metadata}]
+
+
+async def test_fields_far_down_are_written_as_they_were_read(tmp_path: Path) -> None:
+    fields: list[dict[str, Any]] = [{"fieldsV1": loads('{"f:a":' * 300 + "{}" + "}" * 300)}]
+    async with client_of(tmp_path, json(partial())) as (server, client):
+        await WIDGETS.rewrite(client, ObjectRef("a", "w1", "100", fields))
+    (body,) = server.bodies
+    assert dumps(body["metadata"]["managedFields"]) == dumps(fields)
 
 
 async def test_a_rewriting_patch_is_sent_once(tmp_path: Path) -> None:

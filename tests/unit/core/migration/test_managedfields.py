@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.core.conversion.nesting import dumps, loads
 from crdkeeper.core.migration.managedfields import retarget
 
 
@@ -73,3 +74,15 @@ def test_nested_fields_are_united() -> None:
     joined = retarget([one, other], "example.com", "v2")
     assert joined is not None
     assert joined[0]["fieldsV1"] == {"f:spec": {".": {}, "f:a": {"f:b": {}, "f:c": {}}}, "f:status": {}}
+
+
+def deep(version: str, inner: str) -> str:
+    """An entry, as text, whose fields are nested far deeper than any that is processed as objects."""
+    fields = '{"f:a":' * 300 + inner + "}" * 300
+    return f'{{"manager":"m","operation":"Update","apiVersion":"{version}","fieldsV1":{fields}}}'
+
+
+@pytest.mark.parametrize(("one", "other"), [("{}", '{"f:b":{}}'), ('{"f:b":{}}', "{}"), ("{}", "{}")])
+def test_fields_far_down_are_joined(one: str, other: str) -> None:
+    joined = retarget(loads(f"[{deep(V1, one)},{deep(V2, other)}]"), "example.com", "v2")
+    assert dumps(joined) == f"[{deep(V2, max(one, other, key=len))}]".encode()
