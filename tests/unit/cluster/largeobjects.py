@@ -1,5 +1,6 @@
 """An API server whose objects have as much metadata as a tenant gave them, and a client of it."""
 
+import asyncio
 from itertools import accumulate
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,17 +17,23 @@ _OWN_BYTES = 300
 
 
 class LargeObjects(Client):
-    """Objects w0, w1, … that have an annotation of these `sizes`; lists have no order but that."""
+    """Objects w0, w1, … that have an annotation of these `sizes`; lists have no order but that.
 
-    def __init__(self, *sizes: int) -> None:
+    With `managed`, the version v1 of Widgets, and that size, are in managedFields instead.
+    """
+
+    def __init__(self, *sizes: int, managed: bool = False) -> None:
         super().__init__(Connection())
         self._sizes = sizes
+        self._managed = managed
         self._ends = [0, *accumulate(each + _OWN_BYTES for each in sizes)]
         self.limits: list[int] = []
         """Of each list that was requested."""
         self.answers: list[tuple[int, int]] = []
         """Of each that was read to its end: how many objects, and how many bytes."""
         self.written: list[str] = []
+        self.most_ahead = 0
+        """The most bytes of objects that were listed, but not written yet, when a list was requested."""
 
     @property
     def largest(self) -> int:
@@ -45,19 +52,29 @@ class LargeObjects(Client):
     ) -> Answer:
         address, _, query = path.partition("?")
         if method == "PATCH":
+            await asyncio.sleep(0)
             self.written.append(name := address.rpartition("/")[2])
-            return _json(_metadata(name, 0, "600"))
+            return _json(_metadata(name, "600"))
         options = parse_qs(query)
         limit, start = int(options["limit"][0]), int(options.get("continue", ["0"])[0])
         self.limits.append(limit)
+        written = sum(self._sizes[int(name[1:])] for name in self.written)
+        self.most_ahead = max(self.most_ahead, sum(self._sizes[:start]) - written)
         end = min(start + limit, len(self._sizes))
         if self._ends[end] - self._ends[start] > (most or 256 * MIB):
             raise TooLarge("the response is too large")
-        items = [_metadata(f"w{number}", self._sizes[number], "1") for number in range(start, end)]
+        items = [
+            _metadata(f"w{number}", "1", **self._filling(self._sizes[number])) for number in range(start, end)
+        ]
         more = {"continue": str(end)} if end < len(self._sizes) else {}
         answer = _json({"metadata": {"resourceVersion": "500", **more}, "items": items})
         self.answers.append((len(items), len(answer.content)))
         return answer
+
+    def _filling(self, size: int) -> dict[str, Any]:
+        if not self._managed:
+            return {"annotations": {"a": "x" * size}}
+        return {"managedFields": [{"apiVersion": "example.com/v1", "fieldsV1": {"f:" + "x" * size: {}}}]}
 
     async def listed(self, list_page: Any) -> list[str]:
         """The names of all objects, by pages that `list_page` gets for each token."""
@@ -71,9 +88,8 @@ class LargeObjects(Client):
                 return names
 
 
-def _metadata(name: str, size: int, version: str) -> dict[str, Any]:
-    metadata = {"name": name, "resourceVersion": version, "annotations": {"a": "x" * size}}
-    return {"kind": "PartialObjectMetadata", "metadata": metadata}
+def _metadata(name: str, version: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "PartialObjectMetadata", "metadata": {"name": name, "resourceVersion": version, **more}}
 
 
 def _json(body: Any) -> Answer:

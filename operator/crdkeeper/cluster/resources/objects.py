@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+import orjson
+
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.apiserver.objects.continuation import at_latest
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
@@ -21,7 +23,6 @@ from crdkeeper.cluster.transport.client import (
 )
 from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.cluster.transport.hunglists import hung, refuse_hanging
-from crdkeeper.core.conversion.nesting import dumps
 from crdkeeper.core.migration.evidence import ObjectRef, concerns
 
 PAGE = 500
@@ -141,15 +142,15 @@ class Endpoint:
 
         Raises Unreachable; also if a success is not about the object.
         """
-        metadata: dict[str, Any] = {"resourceVersion": ref.resource_version}
+        metadata = b'"resourceVersion":' + orjson.dumps(ref.resource_version)
         if ref.managed_fields is not None:
-            metadata["managedFields"] = ref.managed_fields
+            metadata += b',"managedFields":' + ref.managed_fields
         query = f"?fieldManager={FIELD_MANAGER}" + ("&dryRun=All" if dry_run else "")
         path = self.path(ref.namespace, ref.name)
         answer = await client.send_lean(
             "PATCH",
             path + query,
-            content=dumps({"metadata": metadata}),
+            content=b'{"metadata":{' + metadata + b"}}",
             content_type=MERGE_PATCH,
             accept=METADATA_ONLY,
         )

@@ -42,8 +42,9 @@ class ObjectRef:
     namespace: str
     name: str
     resource_version: str
-    managed_fields: list[dict[str, Any]] | None = None
-    """The retargeted metadata.managedFields to write as well, if any entry needs it."""
+    managed_fields: bytes | None = None
+    """The retargeted metadata.managedFields to write as well, if any entry needs it: as JSON, because many
+    objects wait to be written, and values take more than ten times the memory."""
     uid: str = ""
     """Empty if unknown."""
 

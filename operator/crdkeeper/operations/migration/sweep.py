@@ -15,6 +15,7 @@ from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
 from crdkeeper.cluster.resources.objects import PAGE, Endpoint, Page, pages_of
 from crdkeeper.cluster.transport.boundedpages import PageSize
 from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
+from crdkeeper.core.conversion.nesting import dumps
 from crdkeeper.core.migration.counts import OldEntry, SweepTally
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, outcome_of, refusal
 from crdkeeper.core.migration.managedfields import entry_of, retarget
@@ -23,6 +24,7 @@ from crdkeeper.core.migration.protocol import SweepType
 from crdkeeper.core.migration.sharding import part_of
 from crdkeeper.core.servermessages import message_of
 from crdkeeper.operations.migration.outage import PAUSES, Batch, Outage, Undecided
+from crdkeeper.operations.migration.writequeue import WriteQueue
 from crdkeeper.operations.migration.writerpool import WriterPool
 
 REFUSED_KEPT = 1000
@@ -71,7 +73,7 @@ class Sweep:
     pace: Pace = field(init=False)
     advanced: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """Set when a page is complete: to save the checkpoint then keeps a resumed pass from repeating it."""
-    _queue: asyncio.Queue[tuple[ObjectRef, Batch]] = field(init=False)
+    _queue: WriteQueue = field(default_factory=lambda: WriteQueue(2 * PAGE), init=False)
     _batches: deque[Batch] = field(default_factory=deque, init=False)
     _next_token: str | None = field(default=None, init=False)
     _size: PageSize = field(default_factory=lambda: pages_of(PAGE), init=False)
@@ -90,7 +92,6 @@ class Sweep:
             max(1, self.limits.max_concurrency // shares), max(1, self.limits.min_concurrency // shares)
         )
         self._pool = WriterPool(self._work, lambda: self.pace.concurrency)
-        self._queue = asyncio.Queue(2 * PAGE)
         self._failure = asyncio.get_running_loop().create_future()
         self.tally.refused = self.refused
         if self.limits.max_objects_per_second:
@@ -218,7 +219,8 @@ class Sweep:
         newer = self.separator is not None and version.isdigit() and int(version) > self.separator
         fields = None
         if self.retarget_to is not None and not (newer and self.type == "Verify"):
-            fields = retarget(metadata.get("managedFields") or (), *self.retarget_to)
+            entries = retarget(metadata.get("managedFields") or (), *self.retarget_to)
+            fields = dumps(entries) if entries is not None else None
         if newer and fields is None:
             return None
         return ObjectRef(
@@ -231,13 +233,13 @@ class Sweep:
             self.advanced.set()
         for ref in refs:
             self._pool.staff()
-            await self._queue.put((ref, batch))
+            await self._queue.put(ref, batch)
 
     async def _feed_again(self) -> None:
         while self._outage.again:
             undecided = self._outage.again.popleft()
             self._pool.staff()
-            await self._queue.put((undecided.ref, undecided.batch))
+            await self._queue.put(undecided.ref, undecided.batch)
 
     async def _finish(self) -> None:
         """Wait until all objects are processed. Those that failed at a broken webhook get some more time."""
@@ -260,7 +262,7 @@ class Sweep:
                 batch.open -= 1
                 if not batch.open:
                     self.advanced.set()
-                self._queue.task_done()
+                self._queue.done(ref)
                 self._pool.staff()
         except Exception as error:
             if not self._failure.done():

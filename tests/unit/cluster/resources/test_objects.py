@@ -151,7 +151,7 @@ async def test_another_error_is_no_expired_list(tmp_path: Path) -> None:
     ("fields", "dry_run"), [(None, False), ([{"manager": "kubectl"}], False), (None, True)]
 )
 async def test_a_rewriting_patch(tmp_path: Path, fields: list[dict[str, Any]] | None, dry_run: bool) -> None:
-    ref = ObjectRef("a", "w1", "100", fields)
+    ref = ObjectRef("a", "w1", "100", None if fields is None else dumps(fields))
     rewritten = partial(resourceVersion="101")
     async with client_of(tmp_path, json(rewritten)) as (server, client):
         answer = await WIDGETS.rewrite(client, ref, dry_run=dry_run)
@@ -168,9 +168,9 @@ async def test_a_rewriting_patch(tmp_path: Path, fields: list[dict[str, Any]] | 
 
 
 async def test_fields_far_down_are_written_as_they_were_read(tmp_path: Path) -> None:
-    fields: list[dict[str, Any]] = [{"fieldsV1": loads('{"f:a":' * 300 + "{}" + "}" * 300)}]
+    fields = loads('[{"fieldsV1":' + '{"f:a":' * 300 + "{}" + "}" * 300 + "}]")
     async with client_of(tmp_path, json(partial())) as (server, client):
-        await WIDGETS.rewrite(client, ObjectRef("a", "w1", "100", fields))
+        await WIDGETS.rewrite(client, ObjectRef("a", "w1", "100", dumps(fields)))
     (body,) = server.bodies
     assert dumps(body["metadata"]["managedFields"]) == dumps(fields)
 

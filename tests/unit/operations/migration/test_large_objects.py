@@ -17,14 +17,14 @@ from tests.unit.operations.migration.scene import Cluster, Process, assert_migra
 TOO_LARGE = TooLarge("the response is larger than 4 MiB")
 
 
-def sweep_of(client: LargeObjects) -> Sweep:
+def sweep_of(client: LargeObjects, retarget_to: tuple[str, str] | None = None) -> Sweep:
     return Sweep(
         client,
         Endpoint("example.com", "v2", "widgets"),
         "Rewrite",
         MigrationLimits(),
         separator=500,
-        retarget_to=None,
+        retarget_to=retarget_to,
         observer=lambda outcome, code, seconds: None,
     )
 
@@ -36,6 +36,13 @@ async def test_each_is_written_and_no_answer_is_large() -> None:
     assert sorted(client.written) == sorted(f"w{number}" for number in range(1_461))
     assert (sweep.tally.rewritten, sweep.tally.total) == (1_461, 1_461)
     assert client.largest <= METADATA_BYTES
+
+
+async def test_few_large_managed_fields_wait_to_be_written() -> None:
+    client = LargeObjects(*[100 * KIB] * 300, *[KIB] * 300, managed=True)
+    await sweep_of(client, ("example.com", "v2")).run(None)
+    assert sorted(client.written) == sorted(f"w{number}" for number in range(600))
+    assert 0 < client.most_ahead <= 2 * METADATA_BYTES
 
 
 class Watched(LargeObjects):
