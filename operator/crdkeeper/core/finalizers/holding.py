@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+MOST_FINALIZERS: Final = 100
+"""Of one object: real ones have a few, and a tenant can give one a hundred thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,7 @@ class Held:
     since: datetime
     """When its deletion was requested."""
     finalizers: tuple[str, ...]
+    """The first MOST_FINALIZERS of them; others count only when these are gone."""
     writer: str
     """The manager with the newest time in managedFields; empty if there is none."""
     written: datetime | None
@@ -55,7 +59,7 @@ def held(metadata: Mapping[str, Any], now: datetime) -> Held | None:
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
         since=_past(since, now),
-        finalizers=tuple(finalizers),
+        finalizers=tuple(finalizers[:MOST_FINALIZERS]),
         writer=writer,
         written=written,
     )

@@ -8,6 +8,7 @@ import yaml
 
 from crdkeeper.api.finalizerrelease import FinalizerRule
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.finalizers.holding import MOST_FINALIZERS
 from crdkeeper.core.finalizers.standing import FinalizersStanding, finalizers_standing
 from crdkeeper.core.finalizers.tally import (
     MOST_DUE,
@@ -58,6 +59,16 @@ def test_memory_is_bounded() -> None:
     busy = [{"metadata": {**metadata(), "managedFields": [each]}} for each in writers]
     (count,) = tally(*busy).counts
     assert (count.written, len(count.writers)) == (500, 100)
+
+
+@pytest.mark.parametrize(("before", "due"), [(MOST_FINALIZERS - 1, 1), (MOST_FINALIZERS, 0)])
+def test_of_many_finalizers_the_first_ones_count(before: int, due: int) -> None:
+    others = [f"example.com/f{at}" for at in range(100_000)]
+    named = [*others[:before], "a/b", *others[before:]]
+    found = tally({"metadata": {**metadata(), "finalizers": named}})
+    (count,) = found.counts
+    assert (count.held, count.due) == (due, due)
+    assert [each.object.finalizers for each in found.due] == [tuple(named[:MOST_FINALIZERS])] * due
 
 
 def test_questions_are_asked_only_of_what_is_due_and_not_known() -> None:
