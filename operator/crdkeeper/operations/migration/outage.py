@@ -14,7 +14,7 @@ from crdkeeper.core.migration.evidence import ObjectRef
 
 PAUSES = (0.5, 1.0, 2.0)
 """Seconds before each further retry at the end of a pass."""
-_KEPT = 1000
+MOST_UNDECIDED = 1000
 """At most this many objects wait for a retry."""
 
 
@@ -58,7 +58,7 @@ class Outage:
     def over(self) -> Iterator[RefusedObject]:
         """Others were written: retry these. Gives up those that failed too often, or exceed the bound."""
         for each in self.in_a_row:
-            if self._tries[key(each.refused)] > len(PAUSES) or len(self.again) >= _KEPT:
+            if self._tries[key(each.refused)] > len(PAUSES) or len(self.again) >= MOST_UNDECIDED:
                 yield self._give_up(each)
             else:
                 self.again.append(each)

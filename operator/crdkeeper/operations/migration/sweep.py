@@ -23,7 +23,7 @@ from crdkeeper.core.migration.pace import Budget, Pace, backoff
 from crdkeeper.core.migration.protocol import SweepType
 from crdkeeper.core.migration.sharding import part_of
 from crdkeeper.core.servermessages import message_of
-from crdkeeper.operations.migration.outage import PAUSES, Batch, Outage, Undecided
+from crdkeeper.operations.migration.outage import MOST_UNDECIDED, PAUSES, Batch, Outage, Undecided
 from crdkeeper.operations.migration.writequeue import WriteQueue
 from crdkeeper.operations.migration.writerpool import WriterPool
 
@@ -370,15 +370,16 @@ class Sweep:
     def _refuse(self, ref: ObjectRef, batch: Batch, refused: RefusedObject) -> None:
         if not is_webhook_outage(refused):
             self._end_outage()
-            self._quarantine(refused)
+        elif len(self._outage.in_a_row) < MOST_UNDECIDED:  # only a plan has more
+            self._outage.failed(Undecided(ref, batch, refused))
+            failed = len(self._outage.in_a_row)
+            if failed >= _OUTAGE and self.type != "Plan":
+                raise Interrupted(
+                    "WebhookUnavailable",
+                    f"{failed} objects in a row failed at {refused.denied_by}: {refused.message}",
+                )
             return
-        self._outage.failed(Undecided(ref, batch, refused))
-        failed = len(self._outage.in_a_row)
-        if failed >= _OUTAGE and self.type != "Plan":
-            raise Interrupted(
-                "WebhookUnavailable",
-                f"{failed} objects in a row failed at {refused.denied_by}: {refused.message}",
-            )
+        self._quarantine(refused)
 
     def _end_outage(self) -> None:
         for refused in self._outage.over():

@@ -142,6 +142,20 @@ def test_a_broken_webhook_interrupts_before_all_are_refused() -> None:
     work(main)
 
 
+def test_a_plan_tries_few_objects_of_an_outage_again() -> None:
+    async def main() -> None:
+        objects = Objects(
+            *(" ".join(f"w{page}-{number}" for number in range(500)) for page in range(5)),
+            answer=lambda *_: error(500, OUTAGE),
+        )
+        sweep = sweep_of(objects, "Plan")
+        await sweep.run(None)
+        assert (sweep.tally.scanned, sweep.tally.refused_count, len(sweep.refused)) == (2500, 2500, 1000)
+        assert sum(each > 1 for each in objects.attempts.values()) <= 1000
+
+    work(main)
+
+
 def test_objects_of_an_outage_are_come_by_again() -> None:
     """A run that ends during an outage has not decided about its objects: it must come back to them."""
 
