@@ -35,7 +35,10 @@ class AcceptedFindings:
     found: set[Key] = field(default_factory=set)
 
     def divide(self, findings: Iterable[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
-        """The new findings, and the known ones; for one field no more than were accepted."""
+        """The new findings, and the known ones; for one field no more than were accepted.
+
+        A finding about several fields, some of which were accepted, is in both, each with its fields.
+        """
         new: list[LintFinding] = []
         known: list[LintFinding] = []
         # Several files may contain the same CRD, and each may have what is listed.
@@ -51,6 +54,7 @@ class AcceptedFindings:
                 known.append(each)
             elif listed:
                 new.append(_only(each, others))
+                known.append(_only(each, [path for path in each.paths if path in fields]))
             else:
                 new.append(each)
         return new, known

@@ -14,6 +14,16 @@ MORE = """\
                 type: string
                 description: A Go duration.
 """
+WAIT = """\
+              {}:
+                type: object
+                properties:
+                  size:
+                    type: string
+                  timeout:
+                    type: string
+                    description: A Go duration.
+"""
 
 
 @pytest.fixture
@@ -96,20 +106,20 @@ def test_what_is_hidden_ignored_or_not_looked_at_is_not_stale(project: Path) -> 
 
 
 def test_a_type_at_one_more_field_is_new_there_alone(project: Path) -> None:
-    wait = "              {}:\n                type: object\n                properties:\n" + (
-        "                  size:\n                    type: string\n                  timeout:\n"
-        "                    type: string\n                    description: A Go duration.\n"
-    )
-    (project / "widgets.yaml").write_text(GOOD + wait.format("one") + wait.format("two"))
+    (project / "widgets.yaml").write_text(GOOD + WAIT.format("one") + WAIT.format("two"))
     lint("--write-baseline", str(project / "known.json"), str(project / "widgets.yaml"))
-    more = GOOD + wait.format("one") + wait.format("two") + wait.format("three") + wait.format("four")
-    (project / "widgets.yaml").write_text(more)
-    (new,) = document(project)["findings"]
+    more = "".join(map(WAIT.format, ("one", "two", "three", "four")))
+    (project / "widgets.yaml").write_text(GOOD + more)
+    found = document(project)
+    (new,) = found["findings"]
     assert (new["field"], new["fields"]) == (
         "v1:.spec.three.timeout",
         [".spec.three.timeout", ".spec.four.timeout"],
     )
-    (project / "widgets.yaml").write_text(GOOD + wait.format("two"))
+    assert [each["fields"] for each in found["baseline"]["known"]] == [
+        [".spec.one.timeout", ".spec.two.timeout"]
+    ]
+    (project / "widgets.yaml").write_text(GOOD + WAIT.format("two"))
     found = document(project)
     assert found["findings"] == []
     assert [each["field"] for each in found["baseline"]["stale"]] == [".spec.one.timeout"]
@@ -139,6 +149,19 @@ def test_both_options_at_once_write_it_again(project: Path) -> None:
     (project / "widgets.yaml").write_text(CRD + MORE)
     result = run(project, "--write-baseline", str(project / "known.json"), "--fail-on", "warning")
     assert (result.exit_code, len(json.loads((project / "known.json").read_text())["findings"])) == (0, 4)
+
+
+def test_both_options_at_once_keep_what_is_known_of_a_type(project: Path) -> None:
+    known = project / "known.json"
+    (project / "widgets.yaml").write_text(GOOD + WAIT.format("one"))
+    lint("--write-baseline", str(known), str(project / "widgets.yaml"))
+    (project / "widgets.yaml").write_text(GOOD + WAIT.format("one") + WAIT.format("two"))
+    assert "with 2 findings" in run(project, "--write-baseline", str(known)).stderr
+    assert {each["field"] for each in json.loads(known.read_text())["findings"]} == {
+        ".spec.one.timeout",
+        ".spec.two.timeout",
+    }
+    assert document(project)["findings"] == []
 
 
 def test_what_cannot_be_read_writes_no_baseline(project: Path) -> None:
