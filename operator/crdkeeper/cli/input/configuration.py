@@ -4,6 +4,7 @@ It lies in the folder of a file or in one above; the nearest counts alone. Each 
 and leaves the other one to its command.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -134,13 +135,27 @@ class NearestConfigurations(Generic[Read]):
         """The section for a file; without one, the working directory's. Raises BadConfiguration."""
         if self._chosen:
             return self._chosen[0]
-        folder = (file.parent if file is not None else Path()).absolute()
+        folder = _absolute(file.parent if file is not None else Path())
         if folder not in self._by_folder:
             path = _nearest(folder)
             if path not in self._by_path:
                 self._by_path[path] = self._read(path)
             self._by_folder[folder] = self._by_path[path]
         return self._by_folder[folder]
+
+
+def _absolute(folder: Path) -> Path:
+    """The folder without `..`, so that its parents are the folders above it."""
+    found = Path()
+    for part in folder.absolute().parts:
+        if part != "..":
+            found /= part
+        elif found.is_symlink():
+            # `..` is above what the symlink leads to, and the file is read there.
+            found = Path(os.path.realpath(found)).parent
+        else:
+            found = found.parent
+    return found
 
 
 def _nearest(folder: Path) -> Path | None:
