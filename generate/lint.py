@@ -74,9 +74,9 @@ not tried.
 
 `crdkeeper lint` without a file checks the CRDs of the cluster: all, those named (`crdkeeper lint
 widgets.example.com`) or those with labels (`-l app=widgets`). The conditions by which the API server itself
-reports problems are included (`server-condition`). An error from the API server means that the CRD could
-not be created again as it is, for example from a backup. Checks that concern only files, such as their size,
-are skipped.
+reports problems are included (`server-condition`); configuration, `--rules` and the annotation below apply to
+them as to other findings. An error from the API server means that the CRD could not be created again as it
+is, for example from a backup. Checks that concern only files, such as their size, are skipped.
 
 ## Configuration
 

@@ -1,6 +1,7 @@
 """Checks one CRD for `crdkeeper lint`: its findings with their lines, by configuration and comments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crdkeeper.apiserver.schema import rules
@@ -16,7 +17,7 @@ from crdkeeper.core.lint.authored import authored
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
-from crdkeeper.core.lint.found import AtPath, Found
+from crdkeeper.core.lint.found import AtPath, Found, Steps
 from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.merging import merge
 from crdkeeper.core.lint.severity import Severity
@@ -32,30 +33,50 @@ def check_definition(
     result: LintResult,
     *,
     everything: bool,
+    more: Iterable[Found] = (),
 ) -> None:
-    """Add the findings for one CRD; `everything` also shows those of severity info."""
+    """Add the findings for one CRD, and `more`; `everything` also shows those of severity info."""
     result.checked += 1
     result.definitions.add(_name(definition))
-    found = lint(definition.value, live=not definition.is_manifest, forbidden=configuration.forbid)
+    found = lint(
+        definition.value,
+        live=not definition.is_manifest,
+        forbidden=configuration.forbid,
+        more=[*more, *_duplicates(definition)],
+    )
     if definition.old is not None:
         found = [_removed_version(), *map(_behind, found)]
     if definition.composite is not None:
         found = [*_of_composite(definition.composite), *authored(definition.origin, found)]
     _add(found, definition, configuration, result, everything=everything)
+
+
+@dataclass(frozen=True, slots=True)
+class _SecondKey:
+    """Where a mapping has a key again. No steps lead there: the document has one of the two."""
+
+    field: str
+    position: Position
+    version: str = ""
+    steps: Steps = ()
+
+    @property
+    def path(self) -> str:
+        """The key."""
+        return self.field
+
+
+def _duplicates(definition: LocatedDefinition) -> Iterator[Found]:
+    """The keys that occur twice, once for all CRDs of a document."""
     duplicates, definition.document.duplicates = definition.document.duplicates, []
     for key, position in duplicates:
         message = f'key "{key}" is already set in the mapping'
-        result.findings.append(
-            LintFinding(
-                definition.file,
-                position,
-                Severity.WARNING,
-                rules.DUPLICATE_KEY,
-                _name(definition),
-                key,
-                message,
-            )
-        )
+        yield Found(rules.DUPLICATE_KEY, _SecondKey(key, position), (), message, Severity.WARNING)
+
+
+def _position(found: Found, steps: Steps, definition: LocatedDefinition) -> Position:
+    """The place of a finding in the file; `steps` lead there."""
+    return found.where.position if isinstance(found.where, _SecondKey) else definition.find(steps)
 
 
 def _removed_version() -> Found:
@@ -125,7 +146,7 @@ def _add(
                 continue
         finding = LintFinding(
             definition.file,
-            definition.find(found.steps),
+            _position(found, found.steps, definition),
             severity or found.severity,
             found.rule,
             name,
@@ -186,7 +207,7 @@ def _ignored(found: Found, definition: LocatedDefinition) -> str:
     """The reason why a finding is ignored; empty if it is not."""
     comments = definition.comments
     if found.rule.id in comments.ids:
-        lines = {definition.find(found.steps).line, definition.find(found.owner).line}
+        lines = {_position(found, each, definition).line for each in (found.steps, found.owner)}
         comment = comments.find(found.rule.id, lines)
         if comment is not None and found.final:
             comment.refused = True

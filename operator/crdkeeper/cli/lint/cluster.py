@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.yamldocument import Document, Position
-from crdkeeper.cli.lint.findings import LintFinding
 from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
+from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.resourcenames import suggest
 from crdkeeper.operations.rights import explained, rights_to_read
@@ -60,15 +61,14 @@ def _definition(value: dict[str, Any]) -> LocatedDefinition:
     return LocatedDefinition("", Document(value, Position(), []), (), value)
 
 
-def conditions(definition: LocatedDefinition) -> Iterator[LintFinding]:
+def conditions(definition: LocatedDefinition) -> Iterator[Found]:
     """A finding for each unhealthy condition set by the API server."""
-    value = definition.value
-    name = str(value["metadata"]["name"])
-    found: Sequence[Mapping[str, Any]] = (value.get("status") or {}).get("conditions") or ()
+    found: Sequence[Mapping[str, Any]] = (definition.value.get("status") or {}).get("conditions") or ()
+    at = AtPath(root("status").child("conditions"))
     for each in found:
         type_, status = each.get("type", ""), each.get("status", "")
         if _GOOD.get(type_, status) == status:
             continue
         severity = Severity.WARNING if type_ == "Terminating" else Severity.ERROR
         message = f"{type_}={status} ({each.get('reason', '')}): {each.get('message', '')}"
-        yield LintFinding("", Position(), severity, SERVER_CONDITION, name, "status.conditions", message)
+        yield Found(SERVER_CONDITION, at, (), message, severity)

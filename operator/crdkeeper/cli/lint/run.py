@@ -1,7 +1,7 @@
 """One run of `crdkeeper lint`: reads CRDs one after the other, checks each, and then all together."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.samples import Samples, kind_of
+from crdkeeper.core.lint.found import Found
 from crdkeeper.core.lint.linter import MOST_STEPS
 
 if TYPE_CHECKING:
@@ -79,8 +80,7 @@ class Run:
 
         live = run_async(gather(connection, names, selector))
         for each in live.definitions:
-            self._check(each)
-            self.result.findings.extend(conditions(each))
+            self._check(each, conditions(each))
         self.result.missing.extend(live.missing)
         self._finish(alone=False)
 
@@ -90,9 +90,9 @@ class Run:
             self.result.excluded.append(str(file))
         return excluded
 
-    def _check(self, definition: LocatedDefinition) -> None:
+    def _check(self, definition: LocatedDefinition, more: Iterable[Found] = ()) -> None:
         configuration = self._configurations.of_name(definition.file)
-        check_definition(definition, configuration, self.result, everything=self._everything)
+        check_definition(definition, configuration, self.result, everything=self._everything, more=more)
         self._claims.extend(claims(definition))
         self._comments[id(definition.comments)] = (definition.file, definition.comments)
         self._by_file[definition.file] = definition.comments

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
+from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.registry import known_ids
@@ -26,6 +28,10 @@ MAX_LINES: Final = 1_000
 """Far more than anyone writes by hand; a baseline accepts any number of findings."""
 MAX_TRIES: Final = 5_000_000
 """Parts of fields with `*` that are looked for in the fields of findings: one or two seconds."""
+_FOUND_ELSEWHERE: Final = OF_SAMPLES | {SERVER_CONDITION.id, rules.DUPLICATE_KEY.id}
+"""What the annotation may be there for although it is not found here: a file has no conditions, and a cluster
+no key twice.
+"""
 _SHOWN: Final = 200
 _LINE = re.compile(r"(?P<id>\S+)\s+(?P<field>\S+?):\s+(?P<reason>\S.*)")
 
@@ -157,7 +163,7 @@ def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> lis
         add(IGNORE_INVALID, f"{ANNOTATION}: too many fields with * for {len(marked):,} findings; some remain")
         return marked + faults
     for use in chain.from_iterable(each.all for each in by_id.values()):
-        if not use.found and use.line.id not in OF_SAMPLES:
+        if not use.found and use.line.id not in _FOUND_ELSEWHERE:
             add(IGNORE_UNUSED, unused(use.line.id, refused=use.refused))
     return marked + faults
 

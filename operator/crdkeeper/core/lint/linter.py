@@ -4,7 +4,7 @@ The only entry point, for reports about the CRDs of a cluster, for `crdkeeper li
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.create import check_creation, check_decoded, decode
@@ -33,14 +33,18 @@ MOST_STEPS: Final = 2_000_000
 
 
 def lint(
-    crd: Mapping[str, Any], *, live: bool = False, forbidden: frozenset[str] = frozenset()
+    crd: Mapping[str, Any],
+    *,
+    live: bool = False,
+    forbidden: frozenset[str] = frozenset(),
+    more: Iterable[Found] = (),
 ) -> list[Found]:
     """Report what the API server would reject if the CRD were created now, and which conventions it violates.
 
     `live`: it was read from a cluster. Then what the API server and controllers add, which is in no manifest,
-    is left out. `forbidden` are keywords that schemas must not use. Equal findings are not merged yet
-    (`merging.py`), so that comments in files can ignore each. Raises RecursionError if the CRD is nested too
-    deeply to be decoded.
+    is left out. `forbidden` are keywords that schemas must not use. `more` is what the CRD itself does not
+    show, and its annotation can ignore, too. Equal findings are not merged yet (`merging.py`), so that
+    comments in files can ignore each. Raises RecursionError if the CRD is nested too deeply to be decoded.
     """
     authored = _as_authored(crd) if live else crd
     report = Report()
@@ -50,6 +54,7 @@ def lint(
     found = list(_of_the_server(report))
     if decoded is not None:
         found += check_conventions(decoded, None if live else crd, forbidden)
+    found += more
     metadata = authored.get("metadata")
     return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
 

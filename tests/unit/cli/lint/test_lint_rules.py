@@ -1,9 +1,14 @@
 """`crdkeeper lint`: which rules are reported, by option and configuration, and what is one finding."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from crdkeeper.cli.input.files import LocatedDefinition
+from crdkeeper.cli.input.yamldocument import Document, Position
+from crdkeeper.cli.lint.cluster import Live
 from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 from tests.unit.cli.lint.test_lint_conventions import CRD, configure, document, line_of, shown
 
@@ -50,6 +55,73 @@ def test_all_shows_the_infos_of_what_is_chosen() -> None:
 
 def test_what_the_server_refuses_is_reported_whatever_is_chosen() -> None:
     assert shown("--rules", "limits", "-", stdin=BAD)[0] == ("type", "error")
+
+
+TWICE = GOOD.replace("kind: Widget", "kind: Widget\n    kind: Widget{}")
+BAD_NAMES = {"type": "NamesAccepted", "status": "False", "reason": "KindConflict", "message": "taken"}
+
+
+def test_a_key_that_stands_twice_obeys_like_any_warning(project: Path) -> None:
+    file = project / "crds" / "widgets.yaml"
+    file.write_text(TWICE.format(""))
+    assert shown(str(file)) == [("duplicate-key", "warning")]
+    assert shown("--rules", "values", str(file)) == []
+    for severity, expected in (("off", []), ("error", [("duplicate-key", "error")])):
+        configure(project, f"lint: {{severity: {{duplicate-key: {severity}}}}}")
+        assert shown(str(file)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TWICE.format(" # crdkeeper:ignore=duplicate-key Ours."),
+        TWICE.format("").replace(
+            "  name: widgets",
+            "  annotations: {lint.crdkeeper.dev/ignore: 'duplicate-key kind: Ours.'}\n  name: widgets",
+        ),
+    ],
+)
+def test_a_key_that_stands_twice_can_be_ignored(text: str) -> None:
+    found = document("-", stdin=text)
+    assert found["findings"] == []
+    assert [(each["id"], each["reason"]) for each in found["ignored"]] == [("duplicate-key", "Ours.")]
+
+
+def of_cluster(crd: dict[str, Any], *arguments: str) -> dict[str, Any]:
+    """The result for a CRD in a cluster, of which the API server says that its names are taken."""
+
+    async def gather(*_: object) -> Live:
+        value = {**crd, "status": {"conditions": [BAD_NAMES]}}
+        return Live([LocatedDefinition("", Document(value, Position(), []), (), value)])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crdkeeper.cli.lint.cluster.gather", gather)
+        return document(*arguments, "widgets.example.com")
+
+
+def test_a_condition_of_the_server_obeys_like_any_convention(tmp_path: Path) -> None:
+    crd = yaml.safe_load(GOOD)
+    (found,) = of_cluster(crd)["findings"]
+    assert found["field"] == "status.conditions"
+    assert (found["id"], found["severity"]) == ("server-condition", "error")
+    assert found["message"] == "NamesAccepted=False (KindConflict): taken"
+    assert of_cluster(crd, "--rules", "values")["findings"] == []
+    configure(tmp_path, "lint: {severity: {server-condition: off}}")
+    assert of_cluster(crd, "--config", str(tmp_path / ".crdkeeper.yaml"))["findings"] == []
+    configure(tmp_path, "lint: {severity: {server-condition: warning}}")
+    (found,) = of_cluster(crd, "--config", str(tmp_path / ".crdkeeper.yaml"))["findings"]
+    assert found["severity"] == "warning"
+
+
+def test_a_condition_of_the_server_can_be_ignored() -> None:
+    crd = yaml.safe_load(GOOD)
+    ignore = "server-condition status.conditions: Ours.\nduplicate-key kind: In the file.\n"
+    crd["metadata"]["annotations"] = {"lint.crdkeeper.dev/ignore": ignore}
+    found = of_cluster(crd)
+    assert found["findings"] == []
+    assert [(each["id"], each["reason"]) for each in found["ignored"]] == [("server-condition", "Ours.")]
+    # The annotation is in the manifest, too, where there are no conditions.
+    assert shown("-", stdin=yaml.safe_dump(crd)) == []
 
 
 def test_a_list_of_rules_has_an_end(project: Path) -> None:
