@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from crdkeeper.cli.convert.rules import BadInput, LocatedObject, Source, read_objects
+from crdkeeper.cli.convert.rules import BadInput, LocatedObject, Source, read_objects, run_on_cluster
 from crdkeeper.cli.input.files import check_standard_input
-from crdkeeper.cli.input.options import connection_options, run_async
+from crdkeeper.cli.input.options import connection_options
 from crdkeeper.cli.output.printing import line, print_json, print_yaml
 from crdkeeper.core.conversion.admission import admission
 from crdkeeper.core.conversion.objects import Conversion, ConversionTally
@@ -62,8 +62,8 @@ def convert(
 
     What the new version cannot hold is kept in an annotation and restored on the way back.
 
-    Exit codes: 0 if all objects were converted, 1 if an object cannot be converted, 2 if the input cannot be
-    read or the rules do not cover every field.
+    Exit codes: 0 if all objects were converted, 1 if an object cannot be converted, 2 if the input or the
+    cluster cannot be read or the rules do not cover every field.
     """
     if invocation.invoked_subcommand is not None:
         if filenames or rules or definition or version or kubeconfig or context:
@@ -99,7 +99,7 @@ def check(
     from the schemas are tried as well.
 
     Exit codes: 0 if all objects come back unchanged, 1 if one does not or cannot be converted, 2 if the input
-    cannot be read or the rules do not cover every field.
+    or the cluster cannot be read or the rules do not cover every field.
     """
     check_standard_input(filenames)
     objects = list(read_objects(filenames))
@@ -114,7 +114,7 @@ def check(
     if filenames:
         failed += _test(found.trial, objects)
     else:
-        failed += run_async(report_live(found, kubeconfig, context))
+        failed += run_on_cluster(report_live(found, kubeconfig, context))
     if failed:
         raise SystemExit(_FAILED)
 

@@ -1,10 +1,10 @@
 """The input of `crdkeeper convert`: rules, the CRD that they belong to, and objects."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -24,7 +24,7 @@ from crdkeeper.cli.input.files import (
 )
 from crdkeeper.cli.input.options import run_async
 from crdkeeper.cli.input.yamldocument import Unreadable, documents
-from crdkeeper.cli.output.printing import Trouble
+from crdkeeper.cli.output.printing import Trouble, lines_of
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.discovery import list_resources
@@ -35,11 +35,24 @@ from crdkeeper.core.conversion.verification import Trial, compile_trial
 from crdkeeper.core.resourcenames import parse_resource, suggest
 from crdkeeper.operations.rights import NotPermitted, explained, rights_to_read
 
+_T = TypeVar("_T")
+
 
 class BadInput(Trouble):
     """The input cannot be used."""
 
     exit_code = 2
+
+
+def run_on_cluster(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end. Raises BadInput if there is a problem with the cluster.
+
+    It must not look like an object that cannot be converted.
+    """
+    try:
+        return run_async(work)
+    except click.ClickException as error:
+        raise BadInput(*lines_of(error)) from error
 
 
 @asynccontextmanager
@@ -142,9 +155,11 @@ class Source:
         if self.rules is not None:
             spec, name = _spec_in(self.rules, name)
         else:
-            spec, name = run_async(self._live_rules(kind, name))
+            spec, name = run_on_cluster(self._live_rules(kind, name))
         document = (
-            _from_file(self.definition, name) if self.definition else run_async(self._live_definition(name))
+            _from_file(self.definition, name)
+            if self.definition
+            else run_on_cluster(self._live_definition(name))
         )
         try:
             schemas = schemas_of(document)

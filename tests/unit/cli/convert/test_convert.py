@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
+from tests.unit.cluster.transport.localserver import kubeconfig
 
 NAME = "crontabs.stable.example.com"
 STRING = {"type": "string"}
@@ -227,6 +228,29 @@ def test_bad_objects_and_versions(folder: Path) -> None:
     other = convert(folder, "--to", "v1", stdin={**FULL, "apiVersion": "other.example.com/v1"})
     assert other.exit_code == 1
     assert "apiVersion: 'other.example.com/v1' is no version of stable.example.com" in other.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "-f", "-", "--to", "v1"),
+        ("convert", "-f", "-", "--to", "v1", "--rules", "rules.yaml"),
+        ("convert", "test", NAME),
+        ("convert", "test", "--rules", "rules.yaml", "--definition", "crd.yaml"),
+        ("convert", "admission", NAME),
+    ],
+)
+@pytest.mark.parametrize(
+    ("configured", "said"), [(False, "No cluster configured"), (True, "Cannot connect to host")]
+)
+def test_a_cluster_that_cannot_be_asked_is_no_object_that_cannot_be_converted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], configured: bool, said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    path = kubeconfig(folder, "http://127.0.0.1:9") if configured else folder / "none"
+    runner = CliRunner(env={"KUBECONFIG": str(path), "KUBERNETES_SERVICE_HOST": ""})
+    result = runner.invoke(main, arguments, input=_text(FULL))
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
 
 
 def test_every_process_converts_in_the_same_words() -> None:
