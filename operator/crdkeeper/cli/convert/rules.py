@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.cli.input.files import (
     MAX_BYTES,
@@ -74,7 +76,7 @@ class LocatedObject:
 
 
 def read_objects(files: Iterable[str]) -> Iterator[LocatedObject]:
-    """All objects in files, those in lists one by one. Raises BadInput."""
+    """All objects in files, those in lists one by one, with metadata as of any object. Raises BadInput."""
     for file in files:
         for place, value in _documents(file):
             yield from _objects(place, value)
@@ -86,8 +88,14 @@ def _objects(place: str, value: Any) -> Iterator[LocatedObject]:
     if value["kind"].endswith("List") and isinstance(value.get("items"), list):
         for each in value["items"]:
             yield from _objects(place, each)
-    else:
-        yield LocatedObject(place, value)
+        return
+    try:
+        object_meta(value.get("metadata"))
+    except Malformed as error:
+        raise BadInput(f"{place}: metadata: {error}") from None
+    except UndecidedValue:
+        pass  # a time that Python cannot represent
+    yield LocatedObject(place, value)
 
 
 def _documents(file: str) -> Iterator[tuple[str, Any]]:

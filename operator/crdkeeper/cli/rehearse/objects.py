@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
-from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
-from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
 from crdkeeper.cli.diff.definitions import Side, name_of, read_files
 from crdkeeper.cli.input.files import SUFFIXES, warn_of_old_manifests
@@ -49,12 +47,6 @@ def read_folder(names: Iterable[str]) -> Iterator[dict[str, Any]]:
     """All objects in files and directories, those in lists one by one. Raises BadInput."""
     for name in names:
         for each in read_objects(_files(name)):
-            try:
-                object_meta(each.value.get("metadata"))
-            except Malformed as error:
-                raise BadInput(f"{each.place}: metadata: {error}") from None
-            except UndecidedValue:
-                pass  # a time that Python cannot represent
             yield each.value
 
 

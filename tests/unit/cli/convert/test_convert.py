@@ -221,6 +221,30 @@ def test_bad_input(folder: Path, file: str, content: str, words: str) -> None:
     assert words in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ("x", "metadata: must be an object"),
+        (["x"], "metadata: must be an object"),
+        ({"annotations": [1]}, "metadata: annotations: must be an object"),
+        ({"labels": {"a": 1}}, "metadata: labels: must be a string"),
+        ({"name": 123}, "metadata: name: must be a string"),
+    ],
+)
+def test_metadata_that_no_object_can_have_is_bad_input(folder: Path, metadata: Any, said: str) -> None:
+    bad = {"kind": "List", "items": [FULL, {**FULL, "metadata": metadata}]}
+    for result in (convert(folder, "--to", "v1beta1", stdin=bad), check(folder, bad)):
+        assert result.exit_code == 2, result.output
+        assert result.stderr == f"Error: -:1: {said}\n"
+
+
+def test_metadata_may_be_missing_or_empty(folder: Path) -> None:
+    for metadata in ({}, {"metadata": None}, {"metadata": {"annotations": {"a": None}, "labels": None}}):
+        plain = {key: each for key, each in FULL.items() if key != "metadata"} | metadata
+        result = convert(folder, "--to", "v1alpha1", stdin=plain)
+        assert (result.exit_code, result.stderr) == (0, "")
+
+
 def test_bad_objects_and_versions(folder: Path) -> None:
     assert convert(folder, "--to", "v9", stdin=FULL).exit_code == 2
     assert convert(folder, "--to", "v1", stdin={"a": 1}).exit_code == 2
