@@ -97,7 +97,7 @@ lint:
 ```
 
 The severity of the API server's errors cannot be changed. An invalid configuration is an error that names
-the line.
+the line, and a folder that cannot be read is one unless a glob matches it.
 
 Where the API server stops at an error (a missing type hides defaults, and these hide rules), the check goes
 on. What it says only once the other errors are fixed is reported and marked (`"behind": true` in JSON).

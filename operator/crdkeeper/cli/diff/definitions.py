@@ -9,6 +9,7 @@ import click
 
 from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
 from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Failed, LocatedDefinition, Skipped, parse, read
+from crdkeeper.cli.input.paths import is_folder
 from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import Client
@@ -88,7 +89,7 @@ def read_against(revision: str, names: Iterable[str]) -> Side:
     side = Side()
     for name in names:
         path = Path(name)
-        folder, inside = (path, "./") if path.is_dir() else (path.parent, f"./{path.name}")
+        folder, inside = (path, "./") if is_folder(path) else (path.parent, f"./{path.name}")
         side.take(_of_revision(revision, inside, folder, f"{revision}:{name}"))
     return side
 

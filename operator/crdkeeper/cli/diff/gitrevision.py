@@ -8,6 +8,7 @@ from threading import Timer
 from typing import Self
 
 from crdkeeper.cli.input.files import MAX_BYTES, SUFFIXES
+from crdkeeper.cli.input.paths import may_exist
 
 _SECONDS = 60
 
@@ -29,7 +30,7 @@ class Content:
 def split_revision(text: str) -> tuple[str, str] | None:
     """The two parts of `REV:PATH`, as git splits it; None if it is the path of an existing file."""
     revision, separator, path = text.partition(":")
-    if not separator or not revision or Path(text).exists():
+    if not separator or not revision or may_exist(Path(text)):
         return None
     return revision, path
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from crdkeeper.cli.input.files import CONFIGURATION
+from crdkeeper.cli.input.paths import is_symlink, may_be_file
 from crdkeeper.cli.input.yamldocument import Document, Unreadable, documents
 
 MAX_BYTES = 1 << 20
@@ -150,7 +151,7 @@ def _absolute(folder: Path) -> Path:
     for part in folder.absolute().parts:
         if part != "..":
             found /= part
-        elif found.is_symlink():
+        elif is_symlink(found):
             # `..` is above what the symlink leads to, and the file is read there.
             found = Path(os.path.realpath(found)).parent
         else:
@@ -160,4 +161,4 @@ def _absolute(folder: Path) -> Path:
 
 def _nearest(folder: Path) -> Path | None:
     candidates = (each / CONFIGURATION for each in (folder, *folder.parents))
-    return next((each for each in candidates if each.is_file()), None)
+    return next((each for each in candidates if may_be_file(each)), None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crdkeeper.cli.input.ignore import Suppressions, of_comments
+from crdkeeper.cli.input.paths import below, is_folder, may_be_file
 from crdkeeper.cli.input.yamldocument import Document, Position, Unreadable, documents
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.text import count
@@ -151,13 +152,14 @@ def read(
 ) -> Iterator[LocatedDefinition | Skipped | Failed]:
     """Read everything in the files; for a directory, the YAML and JSON files in it, at any depth.
 
-    A file for which `excludes` returns True is not opened.
+    A file for which `excludes` returns True is not opened, and such a folder may be unreadable.
     """
     seen: set[str] = set()
     for name in names:
         for file in _files(name):
             if isinstance(file, Failed):
-                yield file
+                if not excludes(Path(file.file)):
+                    yield file
             elif file not in seen:
                 seen.add(file)
                 if file == STDIN or not excludes(Path(file)):
@@ -175,17 +177,29 @@ def contents(names: Iterable[str]) -> Iterator[tuple[str, bytes] | Failed]:
 
 def _files(name: str) -> Iterator[str | Failed]:
     path = Path(name)
-    if name == STDIN or not path.is_dir():
+    if name == STDIN or not is_folder(path):
         yield name
         return
-    found = sorted(
-        each
-        for each in path.rglob("*")
-        if each.suffix in SUFFIXES and each.name != CONFIGURATION and each.is_file()
-    )
-    if not found:
+    found, failed = files_below(path)
+    if not found and not failed:
         yield Failed(name, Position(), "the folder has no YAML or JSON file")
-    yield from map(str, found)
+    yield from failed
+    yield from map(str, sorted(found))
+
+
+def files_below(folder: Path) -> tuple[list[Path], list[Failed]]:
+    """The YAML and JSON files in a folder at any depth, and the folders that cannot be read."""
+    failed: list[Failed] = []
+
+    def fail(error: OSError) -> None:
+        failed.append(Failed(str(Path(error.filename)), Position(), error.strerror or str(error)))
+
+    found = [
+        each
+        for each in below(folder, fail)
+        if each.suffix in SUFFIXES and each.name != CONFIGURATION and may_be_file(each)
+    ]
+    return found, failed
 
 
 def _content(file: str) -> bytes | Failed:

@@ -9,6 +9,7 @@ import click
 from crdkeeper.cli.input.configuration import BadConfiguration
 from crdkeeper.cli.input.files import STDIN, SUFFIXES, check_standard_input
 from crdkeeper.cli.input.options import connection_options
+from crdkeeper.cli.input.paths import may_exist
 from crdkeeper.cli.lint.baseline import BadBaseline, load, write
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.findings import LintResult
@@ -170,6 +171,6 @@ def _sorted(arguments: Sequence[str], filenames: Sequence[str]) -> tuple[list[st
     for each in arguments:
         path = Path(each)
         # With -f all arguments are files, as when a shell expands a glob after it.
-        is_file = filenames or each == STDIN or os.sep in each or path.suffix in SUFFIXES or path.exists()
+        is_file = filenames or each == STDIN or os.sep in each or path.suffix in SUFFIXES or may_exist(path)
         (files if is_file else names).append(each)
     return files, names

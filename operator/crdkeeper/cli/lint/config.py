@@ -11,6 +11,7 @@ lint:
   - vendor/**
 """
 
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Configuration:
         if self.exclude is None:
             return False
         try:
-            relative = file.resolve().relative_to(self.folder.resolve())
+            relative = _real(file).relative_to(_real(self.folder))
         except ValueError:
             return False
         try:
@@ -72,6 +73,11 @@ class Configurations:
     def _load(self, path: Path | None) -> Configuration:
         found = load(path) if path is not None else Configuration()
         return found if self._rules is None else replace(found, rules=self._rules)
+
+
+def _real(path: Path) -> Path:
+    """The path without symlinks; without pathlib, which fails if they lead to each other."""
+    return Path(os.path.realpath(path))
 
 
 def load(path: Path) -> Configuration:

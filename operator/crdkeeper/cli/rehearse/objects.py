@@ -9,7 +9,8 @@ from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
 from crdkeeper.cli.diff.definitions import Side, name_of, read_files
-from crdkeeper.cli.input.files import SUFFIXES, warn_of_old_manifests
+from crdkeeper.cli.input.files import files_below, warn_of_old_manifests
+from crdkeeper.cli.input.paths import is_folder
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, holder
 
@@ -52,9 +53,12 @@ def read_folder(names: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 def _files(name: str) -> list[str]:
     path = Path(name)
-    if not path.is_dir():
+    if not is_folder(path):
         return [name]
-    return sorted(str(each) for each in path.rglob("*") if each.suffix in SUFFIXES and each.is_file())
+    found, failed = files_below(path)
+    for each in failed:
+        raise BadInput(f"{each.file}: {each.message}")
+    return sorted(map(str, found))
 
 
 @dataclass(frozen=True, slots=True)
