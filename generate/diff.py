@@ -58,6 +58,10 @@ are reported. For a version that is stored but not served, only the effects on s
 Without a conversion webhook such differences lose data. If the files do not show the webhook because
 kustomize adds it, use `--converted`, or compare the output of `kustomize build`.
 
+In a git revision, symlinks are followed. One that leads to nothing in the revision, into a submodule, or out
+of the repository is an error, because what it stood for is not known; one to a folder is no file, as on the
+disk.
+
 The cluster knows what files do not: which versions hold objects (`status.storedVersions`). Prefer
 `crdkeeper diff -f` before an upgrade.
 

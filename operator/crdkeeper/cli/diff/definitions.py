@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 
 from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
-from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Failed, LocatedDefinition, Skipped, parse, read
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, parse, read
 from crdkeeper.cli.input.paths import is_folder
 from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cluster.resources.definitions import get_definition_object
@@ -103,7 +103,7 @@ def _of_revision(
             found = True
             name = f"{shown.rstrip('/')}/{file.name}" if file.name else shown
             if file.content is None:
-                yield Failed(name, Position(), f"bigger than {MAX_BYTES >> 20} MiB")
+                yield Failed(name, Position(), file.problem)
             else:
                 yield from parse(name, file.content)
         if not found and not path.startswith("./"):

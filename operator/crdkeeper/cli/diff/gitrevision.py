@@ -1,16 +1,32 @@
 """Reads files from a revision of a git repository, with the program git."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import Self
+from typing import IO, Final, NamedTuple, Self
 
 from crdkeeper.cli.input.files import MAX_BYTES, SUFFIXES
 from crdkeeper.cli.input.paths import may_exist
 
 _SECONDS = 60
+_PIECE: Final = 1 << 16
+_SYMLINK: Final = "120000"
+"""The mode of one in a tree."""
+_FILE, _FOLDER = "blob", "tree"
+_MISSING, _DANGLING, _THROUGH_FILE, _UNASKED = "missing", "dangling", "notdir", "unasked"
+_ABSENT: Final = frozenset((_MISSING, _DANGLING, _THROUGH_FILE))
+_PROBLEMS: Final = {
+    _MISSING: "git does not have it",
+    _DANGLING: "a symlink that leads to nothing in the revision",
+    _THROUGH_FILE: "a symlink that leads through a file",
+    _UNASKED: "git cannot be asked for a name with a line feed",
+    "loop": "a symlink that leads to itself",
+    "symlink": "a symlink that leads out of the repository",
+}
+_HEAD: Final = re.compile(rb"(?:(?P<id>[0-9a-f]+) )?(?P<kind>[a-z]+) (?P<size>[0-9]+)\n")
 
 
 class GitError(Exception):
@@ -24,7 +40,9 @@ class Content:
     name: str
     """Its path below the requested one; empty if that is the file."""
     content: bytes | None
-    """None if it is too large to be read."""
+    """None if it cannot be read."""
+    problem: str = ""
+    """Why it cannot be read."""
 
 
 def split_revision(text: str) -> tuple[str, str] | None:
@@ -38,38 +56,65 @@ def split_revision(text: str) -> tuple[str, str] | None:
 def read_revision(revision: str, path: str, folder: Path) -> Iterator[Content]:
     """The file, or the YAML and JSON files in the directory at any depth; empty if the revision lacks it.
 
-    `path` is relative to the repository's root, or to `folder` if it begins with `./`. Raises GitError.
+    Symlinks are followed within the revision. As on a disk, one to a directory is no file, unless it is the
+    requested path. That is relative to the repository's root, or to `folder` if it begins with `./`. Raises
+    GitError.
     """
     if revision.startswith("-"):
         raise GitError(f"{revision!r} is not a revision")
     commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
     if commit is None:
         raise GitError(f"git does not know the revision {revision!r} in {folder.absolute()}")
+    tree = commit.decode().strip()
     found = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}:{path}")
-    if found is None:
-        return
-    id = found.decode().strip()
-    if _asked(folder, "cat-file", "-t", id).strip() == b"blob":
-        files = [("", id, int(_asked(folder, "cat-file", "-s", id)))]
-    else:
-        files = list(_listed(folder, id))
-    with _Blobs(folder) as blobs:
-        for name, each, size in files:
-            yield Content(name, blobs.read(each) if size <= MAX_BYTES else None)
+    with _Objects(folder) as objects:
+        named = objects.read(f"{tree}:{path}")
+        if found is None and named.kind in _ABSENT:
+            # Not if it is below a symlink to a directory, where rev-parse finds nothing.
+            return
+        if named.kind != _FOLDER:
+            yield _content("", named)
+            return
+        start = f"{tree}:{path.rstrip('/')}/" if path else f"{tree}:"
+        for name, id, is_symlink in _listed(folder, named.id):
+            read = objects.read(f"{start}{name}" if is_symlink else id)
+            if read.kind != _FOLDER:
+                yield _content(name, read)
 
 
-def _listed(folder: Path, tree: str) -> Iterator[tuple[str, str, int]]:
-    """Name, id and size of each file to be read."""
-    for entry in _asked(folder, "ls-tree", "-r", "-l", "-z", "--full-tree", tree).split(b"\0"):
+def _listed(folder: Path, tree: str) -> Iterator[tuple[str, str, bool]]:
+    """Name and id of each file to be read, and whether it is a symlink."""
+    listed = _git(folder, "ls-tree", "-r", "-z", "--full-tree", tree)
+    if listed is None:
+        raise GitError("git ls-tree failed")
+    for entry in listed.split(b"\0"):
         about, _, name = entry.partition(b"\t")
         fields = about.decode().split()
         file = name.decode(errors="surrogateescape")
-        if len(fields) == 4 and fields[1] == "blob" and Path(file).suffix in SUFFIXES:
-            yield file, fields[2], int(fields[3])
+        if len(fields) == 3 and fields[1] == _FILE and Path(file).suffix in SUFFIXES:
+            yield file, fields[2], fields[0] == _SYMLINK
 
 
-class _Blobs:
-    """Reads files by their ids, all with one process: a directory may have thousands."""
+class _Read(NamedTuple):
+    """What git says about an object."""
+
+    kind: str
+    """Its type, or why there is none."""
+    id: str = ""
+    content: bytes | None = None
+    """That of a file, unless it is too large."""
+
+
+def _content(name: str, read: _Read) -> Content:
+    if read.content is not None:
+        return Content(name, read.content)
+    if read.kind == _FILE:
+        return Content(name, None, f"bigger than {MAX_BYTES >> 20} MiB")
+    return Content(name, None, _PROBLEMS.get(read.kind, "no file"))
+
+
+class _Objects:
+    """Reads objects, all with one process: a directory may have thousands."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -77,7 +122,7 @@ class _Blobs:
     def __enter__(self) -> Self:
         try:
             self._git = subprocess.Popen(
-                ["git", "cat-file", "--batch"],
+                ["git", "cat-file", "--batch", "--follow-symlinks"],
                 cwd=self._folder,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -91,33 +136,45 @@ class _Blobs:
         self._git.kill()
         self._git.communicate()
 
-    def read(self, id: str) -> bytes:
-        """Raise GitError."""
+    def read(self, name: str) -> _Read:
+        """The object with this id, or at `TREE:PATH`, where symlinks are followed. Raises GitError."""
+        if "\n" in name:
+            return _Read(_UNASKED)
         stdin, stdout = self._git.stdin, self._git.stdout
         assert stdin is not None
         assert stdout is not None
         watchdog = Timer(_SECONDS, self._git.kill)
         watchdog.start()
         try:
-            stdin.write(f"{id}\n".encode())
+            stdin.write(f"{name}\n".encode(errors="surrogateescape"))
             stdin.flush()
-            head = stdout.readline().split()
-            content = stdout.read(int(head[2])) if len(head) == 3 else b""
-            stdout.read(1)  # the line end after it
+            read = _answer(stdout)
         except OSError as error:
             raise GitError(f"git: {error}") from None
         finally:
             watchdog.cancel()
-        if len(head) != 3 or len(content) != int(head[2]):
-            raise GitError(f"git cannot read {id}")
-        return content
+        if read is None:
+            raise GitError(f"git cannot read {name}")
+        return read
 
 
-def _asked(folder: Path, *arguments: str) -> bytes:
-    answer = _git(folder, *arguments)
-    if answer is None:
-        raise GitError(f"git {arguments[0]} failed")
-    return answer
+def _answer(stdout: IO[bytes]) -> _Read | None:
+    """The next answer; None if there is none. Of what is no file, or a large one, nothing is kept."""
+    line = stdout.readline()
+    if line.endswith(b" missing\n"):
+        return _Read(_MISSING)
+    head = _HEAD.fullmatch(line)
+    if head is None:
+        return None
+    kind, left = head["kind"].decode(), int(head["size"])
+    keeps = kind == _FILE and left <= MAX_BYTES
+    kept = b""
+    while left and (piece := stdout.read(left if keeps else min(left, _PIECE))):
+        kept = piece if keeps else b""
+        left -= len(piece)
+    if left or stdout.read(1) != b"\n":
+        return None
+    return _Read(kind, (head["id"] or b"").decode(), kept if keeps else None)
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:

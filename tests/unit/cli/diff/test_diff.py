@@ -292,6 +292,47 @@ def test_what_a_revision_lacks_is_new(repository: Path) -> None:
     assert "2 CRDs compared." in result.stdout
 
 
+@pytest.fixture
+def linked(repository: Path) -> Path:
+    """The repository with a commit in which the file with the CRD is a symlink to the old one."""
+    file = repository / "crds" / "deep" / "widgets.yaml"
+    (repository / "shared.txt").write_text(OLD)
+    file.unlink()
+    file.symlink_to("../../shared.txt")
+    identity = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.com")
+    for arguments in (("add", "."), (*identity, "commit", "--quiet", "--message", "Link widgets")):
+        subprocess.run(["git", *arguments], cwd=repository, check=True)
+    return repository
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--against", "HEAD", "crds"),
+        ("--against", "HEAD", "crds/deep/widgets.yaml"),
+        ("HEAD:crds", "crds"),
+        ("HEAD:crds/deep/widgets.yaml", "crds"),
+    ],
+)
+def test_symlinks_in_a_revision(linked: Path, arguments: tuple[str, ...]) -> None:
+    assert diff(*arguments).stdout.splitlines()[-1] == "Compatible."
+    (linked / "shared.txt").write_text(BREAKING)
+    result = diff(*arguments)
+    assert (result.exit_code, "breaking[enum-tightened]" in result.stdout) == (1, True), result.stderr
+
+
+def test_a_symlink_that_leads_nowhere_in_a_revision_is_not_called_a_new_crd(linked: Path) -> None:
+    subprocess.run(["git", "rm", "--quiet", "--cached", "shared.txt"], cwd=linked, check=True)
+    subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "x"],
+        cwd=linked,
+        check=True,
+    )
+    result = diff("--against", "HEAD", "crds")
+    said = "HEAD:crds/deep/widgets.yaml:1:1: unreadable: a symlink that leads to nothing in the revision"
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
