@@ -17,6 +17,7 @@ from crdkeeper.cluster.resources.objects import Endpoint, pages_of
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.standing import StepResult
 from crdkeeper.core.conversion.verification import Fault, Trial, generated
+from crdkeeper.core.diagnosis.conversionfailures import is_unconverted
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.text import count
 
@@ -31,7 +32,7 @@ class Outdated(Exception):
 
 
 class Unlistable(Exception):
-    """The objects could not be listed at any version. `error` is the API server's first answer."""
+    """Not all objects could be listed. `error` is the API server's answer."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(str(error))
@@ -165,13 +166,16 @@ class _List:
         return not self._items and self._more
 
     async def next(self) -> str | None:
-        """The key of the next object; None at the end. Raises ApiError or Unreachable."""
+        """The key of the next object; None at the end. Raises Unlistable, ApiError or Unreachable."""
         while not self._items and self._more:
             try:
                 page = await self.endpoint.whole_page(self._client, self._token, self._size)
             except ApiError as error:
                 if error.code < 500 and error.code not in (403, 404):
                     raise
+                if error.code >= 500 and not is_unconverted(error.message):
+                    # It may pass, and objects that no other list shows at this version would never be tried.
+                    raise Unlistable(error) from None
                 self.refused, self._more = error, False
                 return None
             self._items.extend(page.items)

@@ -17,7 +17,8 @@ from tests.unit.builders import definition
 
 NAMES = [f"{space}/{name}" for space in ("a", "a-b", "a.b", "b") for name in ("x", "x-y", "y")]
 """In etcd's order: namespace, a slash, and name as one string."""
-GONE = ApiError(500, {"message": "conversion webhook failed"})
+WEBHOOK = "conversion webhook for example.com/v1, Kind=Widget failed: refused"
+GONE = ApiError(500, {"message": WEBHOOK})
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Lists:
     names: dict[str, list[str]]
     fails: dict[str, int] = field(default_factory=dict)
     """By version, the page from which on its list fails."""
+    how: ApiError = GONE
     asked: list[str] = field(default_factory=list)
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
@@ -36,7 +38,7 @@ class Lists:
         start, limit = int(query.get("continue", 0)), int(query["limit"])
         self.asked.append(version)
         if start // limit >= self.fails.get(version, 1000):
-            raise GONE
+            raise self.how
         names = sorted(self.names[version])
         end = start + limit
         token = {"continue": str(end)} if end < len(names) else {}
@@ -139,13 +141,29 @@ async def test_there_is_one_page_of_each_list_in_memory() -> None:
 async def test_a_list_that_fails_leaves_the_objects_of_the_other(page: int) -> None:
     found, unseen = await judged(Lists({"v1": NAMES, "v2": NAMES}, fails={"v1": page}))
     assert found.objects == len(NAMES)
-    assert unseen == "Listing at v1 fails: conversion webhook failed."
+    assert unseen == f"Listing at v1 fails: {WEBHOOK}."
 
 
 async def test_no_list_that_works_is_an_error() -> None:
     with pytest.raises(Unlistable) as error:
         await judged(Lists({"v1": NAMES, "v2": NAMES}, fails={"v1": 0, "v2": 1}))
     assert error.value.error is GONE
+
+
+@pytest.mark.parametrize("code", [500, 503, 504])
+async def test_objects_that_an_api_server_cannot_show_for_a_moment_are_not_left_out(code: int) -> None:
+    passing = ApiError(code, {"message": "the server is currently unable to handle the request"})
+    with pytest.raises(Unlistable) as error:
+        await judged(Lists({"v1": NAMES, "v2": NAMES}, fails={"v1": 1}, how=passing))
+    assert error.value.error is passing
+
+
+async def test_a_version_that_was_removed_leaves_the_objects_of_the_other() -> None:
+    removed = ApiError(
+        500, {"message": "request to convert CR from an invalid group/version: example.com/v0"}
+    )
+    found, _ = await judged(Lists({"v1": NAMES, "v2": NAMES}, fails={"v1": 1}, how=removed))
+    assert found.objects == len(NAMES)
 
 
 async def test_pages_are_asked_for_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,13 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.certificates import next_expiry
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, WebhookFacts
-from crdkeeper.core.diagnosis.conversionfailures import Cause, blames_webhook, classify, essence
+from crdkeeper.core.diagnosis.conversionfailures import (
+    Cause,
+    blames_webhook,
+    classify,
+    essence,
+    is_unconverted,
+)
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
@@ -205,10 +211,7 @@ def _failed_read(webhook: WebhookFacts, probe: ConversionProbe) -> _Found | None
 
 def _is_conversions(failure: Failure) -> bool:
     """Whether an object could not be read because it could not be converted."""
-    if failure.trouble is ProbeTrouble.SILENT:
-        return True
-    # For a version that was removed from spec.versions, the API server does not even call the webhook.
-    return blames_webhook(failure.message) or "request to convert CR" in failure.message
+    return failure.trouble is ProbeTrouble.SILENT or is_unconverted(failure.message)
 
 
 def _bad_certificate(webhook: WebhookFacts, probe: ConversionProbe, now: datetime) -> _Found | None:
