@@ -7,13 +7,15 @@ again before the change: it may have been suspended during the look.
 """
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
 
+from crdkeeper.api.meta import find_condition
+from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionretirement import VersionRetirement
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import put_status
@@ -33,6 +35,8 @@ _SOON = 1.0
 """Seconds until another look after a change, or after another client was faster."""
 _REFUSED = 30.0
 """Seconds until a refused change is tried again, and one that others have prevented many times."""
+_PROGRESS = 10.0
+"""Seconds until another look if a migration made progress, which it stores several times a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class VersionRetirements:
         """The latest evidence by the retirement's uid. Gathered again after a restart."""
         self._refusals: dict[str, _Refusal] = {}
         """By the retirement's uid."""
+        self._stages: dict[str, Collection[tuple[object, ...]]] = {}
+        """How far the migrations of a resource were when one of them was last seen."""
         self._counted: dict[str, tuple[str, str]] = {}
         """The status and reason of Ready, by name."""
         self.queue = WorkQueue(self._reconcile, workers=2)
@@ -76,9 +82,23 @@ class VersionRetirements:
         if kind == VersionRetirement.plural:
             self.queue.add(name)
         elif kind in ("definitions", "migrated"):
-            for each in self._state.of(VersionRetirement).values():
-                if str(each.spec.resource) == name:
-                    self.queue.add(each.metadata.name)
+            concerned = [
+                each.metadata.name
+                for each in self._state.of(VersionRetirement).values()
+                if str(each.spec.resource) == name
+            ]
+            goes_on = bool(concerned) and kind == "migrated" and not self._staged(name)
+            for each in concerned:
+                if goes_on:
+                    self.queue.add_within(each, _PROGRESS)
+                else:
+                    self.queue.add(each)
+
+    def _staged(self, resource: str) -> bool:
+        """Whether a migration has come, gone, or changed in more than its progress since this was asked."""
+        stages = {_stage(each) for each in self._state.migrations_of(resource)}
+        before, self._stages[resource] = self._stages.get(resource), stages
+        return stages != before
 
     async def _reconcile(self, name: str) -> None:
         try:
@@ -188,7 +208,10 @@ class VersionRetirements:
 
     def _forget(self, name: str) -> None:
         self._count(name, None)
-        known = {each.metadata.uid for each in self._state.of(VersionRetirement).values()}
+        left = self._state.of(VersionRetirement).values()
+        resources = {str(each.spec.resource) for each in left}
+        self._stages = {name: stages for name, stages in self._stages.items() if name in resources}
+        known = {each.metadata.uid for each in left}
         self._taken = {uid: taken for uid, taken in self._taken.items() if uid in known}
         self._refusals = {uid: refusal for uid, refusal in self._refusals.items() if uid in known}
 
@@ -199,6 +222,18 @@ class VersionRetirements:
         if reported is not None:
             self._counted[name] = reported
             self._metrics.retirements.labels(*reported).inc()
+
+
+def _stage(migration: StorageMigration) -> tuple[object, ...]:
+    metadata, status = migration.metadata, migration.status
+    succeeded = find_condition(status.conditions, "Succeeded")
+    return (
+        metadata.uid,
+        metadata.deletion_timestamp,
+        migration.spec.suspend,
+        status.completion_time,
+        None if succeeded is None else (succeeded.status, succeeded.reason),
+    )
 
 
 def begin_retirements(context: Context) -> Coroutine[Any, Any, None]:

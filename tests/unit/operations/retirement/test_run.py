@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.meta import READY, find_condition
+from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionretirement import VersionRetirement
 from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.controllers.metrics import OperatorMetrics
@@ -15,6 +16,7 @@ from crdkeeper.controllers.versionretirement.controller import VersionRetirement
 from crdkeeper.core.retirement.evidence import Obstacle
 from crdkeeper.operations.retirement.standalone import StandaloneRetirement, unstored
 from tests import virtualtime
+from tests.unit.core.composer.test_storage import succeeded
 from tests.unit.core.retirement.cases import definition, entry, owner
 from tests.unit.operations.retirement.scene import CRD, MIGRATIONS, RETIREMENT, Api, Gathered
 from tests.unit.operations.retirement.scene import gathered as gathered  # a fixture
@@ -262,6 +264,50 @@ def test_a_retirement_that_is_suspended_during_the_last_look_takes_no_step(
     gathered.beside = suspend
     assert operate(api, 30.0)[:2] == ("Unknown", "Suspended")
     assert api.patches == 0
+
+
+def test_progress_of_a_migration_leads_to_few_looks_and_its_end_to_one_at_once(gathered: Gathered) -> None:
+    """A migration stores its progress four times a second, for hours."""
+    api = Api(SERVED)
+
+    async def main() -> None:
+        state = ClusterState()
+        controller = VersionRetirements(api.client, state, OperatorMetrics(), identity="me")
+        queue = asyncio.create_task(controller.queue.run())
+        state.saw(VersionRetirement, "old", api.retirement)
+
+        def saved(percent: int, **status: Any) -> None:
+            migration = {
+                "metadata": {"name": "m", "uid": "m1"},
+                "spec": {"resource": {"group": "example.com", "resource": "dbs"}},
+                "status": {"progress": {"percent": percent}, **status},
+            }
+            state.saw_migration("m", StorageMigration.model_validate(migration))
+
+        saved(0)
+        await asyncio.sleep(20.0)
+        gathered.looks = 0
+        for each in range(4 * 60):
+            saved(each % 100)
+            await asyncio.sleep(0.25)
+        assert 5 <= gathered.looks <= 8
+        ends: list[dict[str, Any]] = [
+            {"conditions": succeeded("Unknown", "Queued", "It waits.")},
+            {"completionTime": "2026-01-02T03:04:05Z"},
+        ]
+        for end in ends:
+            gathered.looks = 0
+            saved(100, **end)
+            await asyncio.sleep(0.1)
+            assert gathered.looks >= 1
+        gathered.looks = 0
+        state.saw_migration("m", None)
+        await asyncio.sleep(0.1)
+        assert gathered.looks >= 1
+        queue.cancel()
+        await asyncio.gather(queue, return_exceptions=True)
+
+    virtualtime.run(main())
 
 
 def test_who_changes_the_spec_all_the_time_is_left_alone_for_longer_and_longer(gathered: Gathered) -> None:
