@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from crdkeeper.api.meta import OPERATOR, find_condition
-from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.storagemigration import StorageMigration, StorageMigrationStatus
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import delete_migration, get_migration
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
@@ -17,6 +17,7 @@ from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.migration.record import Announcement
 from crdkeeper.operations.migration.run import MigrationRun
+from crdkeeper.operations.migration.spacing import Spacing
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class StorageMigrations:
         self._metrics = metrics
         self._identity = identity
         self._slots = asyncio.Semaphore(at_once)
+        self._spacing = Spacing()
         self._runs: dict[str, tuple[MigrationRun, asyncio.Task[None]]] = {}
         self.queue = WorkQueue(self._reconcile)
         state.listen(self._saw)
@@ -97,11 +99,20 @@ class StorageMigrations:
             await self._expire(name, migration)
 
     def _start(self, name: str, migration: StorageMigration) -> None:
-        record = StatusRecord(self._client, migration)
+        record, clock = StatusRecord(self._client, migration), asyncio.get_running_loop().time
+        saved: StorageMigrationStatus | None = None
 
         async def save(current: StorageMigration) -> bool:
-            self._metrics.quarantined.labels(name).set(current.status.progress.quarantined)
-            return await record.save(current)
+            nonlocal saved
+            status = current.status
+            self._metrics.quarantined.labels(name).set(status.progress.quarantined)
+            # Many may wait for hours. The watch tells of a deletion, and the Lease who may write.
+            if status == saved:
+                return True
+            if not await record.save(current):
+                return False
+            saved = status
+            return True
 
         run = MigrationRun(
             self._client,
@@ -110,6 +121,7 @@ class StorageMigrations:
             announce=self._announce,
             observer=self._metrics.observer(str(migration.spec.resource)),
             slots=self._slots,
+            pause=lambda seconds: self._spacing.pause(name, seconds, clock()),
         )
         task = asyncio.create_task(run.run(), name=f"migration {name}")
         self._runs[name] = (run, task)

@@ -82,7 +82,8 @@ class MigrationRun:
     """Runs one migration.
 
     `observer` is called with the outcome of each write. `slots` bounds how many migrations write at the same
-    time; a waiting migration holds none. It observes no more often than every `apart` seconds.
+    time; a waiting migration holds none. `pause` says after how many seconds it observes again if it would do
+    so after that many.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class MigrationRun:
         observer: Observer,
         slots: asyncio.Semaphore,
         patience: Patience = lambda hold: True,
-        apart: float = 0.0,
+        pause: Callable[[float], float] = lambda seconds: seconds,
     ) -> None:
         self._client = client
         self._save = save
@@ -103,7 +104,7 @@ class MigrationRun:
         self._observer = observer
         self._slots = slots
         self._patience = patience
-        self._apart = apart
+        self._pause = pause
         self.migration = migration
         """The migration with its current status."""
         self._unannounced: dict[tuple[str, str, str], Announcement] = {}
@@ -208,7 +209,7 @@ class MigrationRun:
         if not self._patience(hold):
             raise _GaveUp
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), max(hold.seconds, self._apart))
+            await asyncio.wait_for(self._wake.wait(), self._pause(hold.seconds))
 
     async def _decide_and_act(self) -> bool:
         # Before the observation, so that the wait does not miss what happens after it.

@@ -286,7 +286,7 @@ class Standalone:
             observer=lambda outcome, code, seconds: None,
             slots=(turn := _Turn(self.slots)),
             patience=patience,
-            apart=self.apart,
+            pause=lambda seconds: max(seconds, self.apart),
         )
         heeding = asyncio.create_task(self._heed(run, turn)) if record is not None else None
         try:

@@ -15,12 +15,10 @@ from crdkeeper.cluster.resources.kinds import list_migrations
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.migration.request import Request
 from crdkeeper.operations.migration.rights import LIST_MIGRATIONS
+from crdkeeper.operations.migration.spacing import APART_SECONDS
 from crdkeeper.operations.migration.standalone import Standalone
 from crdkeeper.operations.migration.waiting import end
 from crdkeeper.operations.rights import explained
-
-APART_SECONDS = 0.1
-"""Time between the looks of two migrations at the cluster, each of which takes about ten requests."""
 
 
 @dataclass(slots=True)
