@@ -36,6 +36,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.versionconversion import leftovers
+from crdkeeper.controllers.versionconversion.growingwaits import SETTLED, SOON, WAITING, GrowingWaits
 from crdkeeper.controllers.versionconversion.leftovers import Leftovers
 from crdkeeper.controllers.versionconversion.parsing import parse
 from crdkeeper.controllers.versionconversion.permission import permitted
@@ -63,11 +64,6 @@ from crdkeeper.operations.verification import try_generated, try_live
 
 _log = logging.getLogger(__name__)
 
-_SOON = 2.0
-"""The pause while something is in progress: a certificate, a starting webhook, a lagging API server."""
-_SETTLED = 60.0
-"""How often a conversion that serves is checked again."""
-_WAITING = 30.0
 _GRANTED = 5.0
 """The pause for an opt-in applied together with the rules: roles are aggregated asynchronously."""
 _EARLY = 0.01
@@ -106,6 +102,7 @@ class VersionConversions:
         """The status and reason of Ready, by name."""
         self._failed: dict[str, _Failed] = {}
         """Failed trials by name. A status update returns as an event, which must not cause another trial."""
+        self._waits = GrowingWaits()
         self._identity = identity
         self._namespace = namespace
         self._address = address
@@ -152,6 +149,7 @@ class VersionConversions:
         found = await read_conversion(self._client, name)
         if found is None:
             self._failed.pop(name, None)
+            self._waits.forget(name)
             wait = await self._leftovers.look_after(name, asyncio.get_running_loop().time())
             needed = self._leftovers.is_needed(name)
             self._count(name, ("False", leftovers.REASON) if needed else None)
@@ -207,7 +205,7 @@ class VersionConversions:
             standing.put(COMPILED, _invalid(problems))
         if crd is None or compiled is None:
             standing.conclude()
-            return _WAITING
+            return WAITING
         trial, schemas, content = compiled
         if not standing.put(PERMITTED, await permitted(self._client, owner)):
             standing.conclude()
@@ -236,8 +234,7 @@ class VersionConversions:
             ):
                 standing.put(CONVERTING, await self._converting(standing, trial))
         standing.conclude()
-        ready = find_condition(owner.status.conditions, READY)
-        return _SETTLED if ready is not None and ready.status == "True" else _SOON
+        return self._waits.after(owner, bundle, asyncio.get_running_loop().time())
 
     def _compile(
         self, standing: StatusDraft, crd: Mapping[str, Any] | None
@@ -383,10 +380,10 @@ def _pause(step: StepResult, found: ConversionVerification) -> float:
     """Seconds until failed rules are tried again: nothing signals that objects were fixed."""
     match step.reason:
         case "Verifying":
-            return _SOON
+            return SOON
         case "NotPermitted":
             return _GRANTED
-    return _WAITING if found.objects < _MANY else 10 * _SETTLED
+    return WAITING if found.objects < _MANY else 10 * SETTLED
 
 
 def _unread(definition: DefinitionFacts, failure: Failure) -> StepResult:

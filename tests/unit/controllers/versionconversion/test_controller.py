@@ -291,6 +291,49 @@ def test_another_webhook_is_replaced_on_request_only(scene: Scene) -> None:
     scene.play(story)
 
 
+@pytest.mark.parametrize("stopped_by", ["OtherWebhook", "WebhookUnreachable"])
+def test_what_is_up_to_others_is_looked_at_less_and_less(scene: Scene, stopped_by: str) -> None:
+    if stopped_by == "OtherWebhook":
+        scene.api.objects[CRD] = definition(conversion=OTHER)
+    else:
+        scene.silence = "refused"
+    passes = 0
+
+    def answers(method: str, path: str) -> None:
+        nonlocal passes
+        passes += (method, path) == ("GET", BUNDLE)
+
+    scene.api.answers = answers
+
+    async def looks(seconds: float) -> int:
+        nonlocal passes
+        passes = 0
+        await asyncio.sleep(seconds)
+        return passes
+
+    async def story(scene: Scene) -> None:
+        assert await looks(8.0) >= 4
+        assert scene.condition() == ("False", stopped_by)
+        await asyncio.sleep(600.0)
+        assert 9 <= await looks(300.0) <= 11
+        # A change is news at once, and from then on something may be in progress again.
+        if stopped_by == "OtherWebhook":
+            scene.api.objects[CRD]["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"] = (
+                "third"
+            )
+            scene.api.touch(scene.api.objects[CRD])
+            scene.see_definition()
+        else:
+            scene.apply(SLASHED)
+        assert await looks(8.0) >= 4
+        if stopped_by == "WebhookUnreachable":
+            scene.silence = ""
+            await asyncio.sleep(4.0)
+            assert scene.condition() == CONVERTING
+
+    scene.play(story)
+
+
 def test_what_others_take_away_is_put_back(scene: Scene) -> None:
     async def story(scene: Scene) -> None:
         await asyncio.sleep(5.0)
