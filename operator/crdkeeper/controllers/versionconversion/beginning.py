@@ -36,9 +36,13 @@ async def run_conversions(context: Context) -> None:
     from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 
     def renewed() -> None:
-        state.trust.bundle, state.trust.problem = certificate.bundle, certificate.problem
+        state.trust.bundle = certificate.bundle
         state.trust_changed()
         conversions.renew()
+
+    def tried(problem: str) -> None:
+        # Not announced: who waits for a certificate looks again soon, and each problem would wake its source.
+        state.trust.problem = problem
 
     def trust_changed(kind: str, _: str) -> None:
         if kind == "trust":
@@ -58,6 +62,7 @@ async def run_conversions(context: Context) -> None:
         namespace=namespace,
         names=address.names,
         on_bundle=renewed,
+        on_problem=tried,
         trusted=conversions.trusted,
     )
     conversions.on_trust = certificate.wake

@@ -4,7 +4,8 @@ Use: the operator's leader creates one `ServingCertificate` and runs `run()` as 
 in `spec.conversion.webhook.clientConfig.caBundle` of each CRD that our webhook converts, as PEM; `on_bundle`
 is called whenever it has changed. `trusted(bundle)` must return whether all of these CRDs already have
 exactly that bundle. Call `wake()` whenever its result may have changed: a CRD was written, created or
-deleted. `problem` is a sentence for a condition, and empty if there is no problem.
+deleted. `problem` is a sentence for a condition, and empty if there is no problem; `on_problem` is called
+with it after each attempt, also while there is no bundle yet.
 
 core/certificates/decision.py decides what to do and when; the state is stored in two Secrets. If another
 tool, such as cert-manager, manages the one that is mounted into the webhook's pods, only its ca.crt is read.
@@ -67,6 +68,7 @@ class ServingCertificate:
         names: Sequence[str],
         on_bundle: Callable[[], None],
         trusted: Callable[[str], bool],
+        on_problem: Callable[[str], None] = lambda problem: None,
         times: Times = Times(),  # noqa: B008 - frozen
     ) -> None:
         self.bundle: str | None = None
@@ -79,6 +81,7 @@ class ServingCertificate:
         # In the form that a certificate contains: addresses can be written in several ways.
         self._names = tuple(dict.fromkeys(str(general_name(each).value) for each in names))
         self._on_bundle = on_bundle
+        self._on_problem = on_problem
         self._trusted = trusted
         self._times = times
         self._woken = asyncio.Event()
@@ -104,6 +107,7 @@ class ServingCertificate:
                 failures += 1
                 pause = backoff(failures - 1, _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
                 self._failed(error, pause)
+                self._on_problem(self.problem)
                 await asyncio.sleep(pause)
                 continue
             failures = 0
@@ -115,6 +119,7 @@ class ServingCertificate:
                     f"written. Remove the label {LABEL}={OURS} if another tool manages it."
                 )
                 _log.error("%s", self.problem)
+            self._on_problem(self.problem)
             await self._sleep(pause)
 
     async def _sleep(self, seconds: float) -> None:
