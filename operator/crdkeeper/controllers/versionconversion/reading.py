@@ -37,7 +37,7 @@ async def read_through(
             wanted = conversion.convert(read[base], version)
         except Unconvertible as error:
             return StepResult("False", "ReadFailed", f"{found} cannot be converted to {version}: {error}")
-        if not all(_within(wanted[key], read[version].get(key)) for key in wanted if key not in _OWN):
+        if not (_shows(read[version], wanted) or _came_from(read[version], read[base], wanted, conversion)):
             if read[base]["metadata"]["resourceVersion"] != read[version]["metadata"]["resourceVersion"]:
                 return StepResult(
                     "Unknown", "Changing", f"{found} was changed in the meantime; checking again."
@@ -48,6 +48,25 @@ async def read_through(
             )
             return StepResult("Unknown", "NotConvertedYet", message)
     return StepResult("True", "Converting", f"{found} was read at {', '.join(read)}.")
+
+
+def _shows(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(_within(wanted[key], found.get(key)) for key in wanted if key not in _OWN)
+
+
+def _came_from(
+    found: Mapping[str, Any], base: Mapping[str, Any], wanted: Mapping[str, Any], conversion: Conversion
+) -> bool:
+    """Whether `base` was made of `found`, which differs from `wanted` only by what that loses.
+
+    It is stored like that: rules may drop a field, and may change a value that the schema does not allow.
+    """
+    version, other = (str(each["apiVersion"]).rpartition("/")[2] for each in (found, base))
+    try:
+        there = conversion.convert(found, other)
+        return _shows(base, there) and _shows(conversion.convert(there, version), wanted)
+    except Unconvertible:
+        return False
 
 
 def _within(wanted: Any, found: Any) -> bool:
