@@ -6,7 +6,7 @@ own, so nothing blocks a deletion when crdkeeper is gone.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -18,11 +18,13 @@ from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.texts import described
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.entry import Controller, Watch
+from crdkeeper.controllers.misseddeletions import Shown
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def operator_settings() -> kopf.OperatorSettings:
@@ -69,8 +71,11 @@ def register(
     controllers: Iterable[Controller],
     *,
     on_exit: Callable[[], Awaitable[None]],
-) -> None:
-    """Have Kopf log in by `connection` and update `state`; end the other tasks when Kopf ends itself."""
+) -> Sequence[Shown]:
+    """Have Kopf log in by `connection` and update `state`; end the other tasks when Kopf ends itself.
+
+    Returns what Kopf shows, by kind: it may miss deletions.
+    """
 
     watching: WeakSet[asyncio.Task[Any]] = WeakSet()
 
@@ -96,9 +101,15 @@ def register(
         # Kopf keeps the event for a while; the schemas of a page of CRDs take 30 MB.
         event["object"].pop("spec", None)
 
+    def definition_gone(name: str) -> None:
+        definitions.forget(name)
+        state.saw_definition(name, None)
+
+    shown = [Shown(_DEFINITIONS, definitions.known, definition_gone)]
     for each in controllers:
         for kind, watch in each.watches().items():
-            _watch(registry, kind.plural, watch, state)
+            shown.append(_watch(registry, kind.plural, watch, state))
+    return shown
 
 
 def _saw_definition(
@@ -107,13 +118,19 @@ def _saw_definition(
     state.saw_definition(name, seen, crd)
 
 
-def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: ClusterState) -> None:
+def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: ClusterState) -> Shown:
     latest = Latest()
 
     @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=plural)
     async def seen(event: kopf.RawEvent, name: str, **_: Any) -> None:
         if latest.accepts(event, name):
             _seen(event, name, watch.keep, partial(watch.saw, state))
+
+    def gone(name: str) -> None:
+        latest.forget(name)
+        watch.saw(state, name, None)
+
+    return Shown(f"/apis/{GROUP}/{VERSION}/{plural}", latest.known, gone)
 
 
 class Latest:
@@ -126,6 +143,14 @@ class Latest:
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, int]] = {}
 
+    def known(self) -> Mapping[str, object]:
+        """The objects by name, each with its uid and resourceVersion."""
+        return self._known
+
+    def forget(self, name: str) -> None:
+        """The object of that name is gone."""
+        self._known.pop(name, None)
+
     def accepts(self, event: kopf.RawEvent, name: str) -> bool:
         """Whether an event about the object of that name is news."""
         metadata = event["object"].get("metadata", {})
@@ -136,7 +161,7 @@ class Latest:
         if event["type"] is not None and uid != known_uid and number < known:
             return False
         if event["type"] == "DELETED":
-            self._known.pop(name, None)
+            self.forget(name)
         else:
             self._known[name] = uid, number
         return True

@@ -20,6 +20,7 @@ from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.entry import Controller
 from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.misseddeletions import find_missed_deletions
 from crdkeeper.controllers.readiness import Readiness
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
@@ -211,9 +212,6 @@ async def _work(
     )
     registry = kopf.OperatorRegistry()
     ready = asyncio.Event()
-    tasks = {each.name: each.begin(context) for each in options.controllers}
-    supervised = asyncio.create_task(supervise(tasks, health.broke))
-    announcing = asyncio.create_task(_announce_ready(ready, health))
 
     async def end() -> None:
         stop.set()  # Kopf received the signal, but keeps waiting for this
@@ -223,7 +221,11 @@ async def _work(
                 each.cancel()
         await asyncio.wait({supervised, announcing})
 
-    register(registry, options.connection, state, options.controllers, on_exit=end)
+    shown = register(registry, options.connection, state, options.controllers, on_exit=end)
+    tasks = {each.name: each.begin(context) for each in options.controllers}
+    tasks["deletions"] = find_missed_deletions(client, shown)
+    supervised = asyncio.create_task(supervise(tasks, health.broke))
+    announcing = asyncio.create_task(_announce_ready(ready, health))
     watching = asyncio.create_task(
         kopf.operator(
             # Kopf would look up the name of our user, and containers have none. Its type is not exported.

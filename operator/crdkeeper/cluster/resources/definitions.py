@@ -10,12 +10,11 @@ from crdkeeper.cluster.transport.client import (
     JSON_PATCH,
     MERGE_PATCH,
     METADATA_ONLY,
-    METADATA_ONLY_LIST,
     ApiError,
     Client,
     find,
 )
-from crdkeeper.cluster.transport.pages import pages
+from crdkeeper.cluster.transport.pages import names_in, pages
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -48,11 +47,7 @@ async def list_definitions(client: Client, selector: str = "", page: int = 100) 
 
 async def list_definition_names(client: Client) -> list[str]:
     """The names of all CRDs, by a consistent read without their schemas."""
-    found = []
-    async for body in pages(client, f"{_PATH}?limit=500", accept=METADATA_ONLY_LIST):
-        # An empty list of metadata is null.
-        found += [str(each["metadata"]["name"]) for each in body["items"] or ()]
-    return found
+    return await names_in(client, _PATH)
 
 
 async def list_definition_objects(client: Client, selector: str = "") -> list[dict[str, Any]]:

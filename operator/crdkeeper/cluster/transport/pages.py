@@ -4,7 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Client
+
+_NAMED = 100
+"""Objects in a page of which only the names are wanted: an annotation can have 256 KiB."""
 
 
 async def pages(
@@ -22,3 +25,15 @@ async def pages(
         if not body["metadata"].get("continue"):
             return
         token = f"&continue={quote(body['metadata']['continue'], safe='')}"
+
+
+async def names_in(client: Client, collection: str) -> list[str]:
+    """The names of all objects of a collection without namespaces, by a consistent read of their metadata.
+
+    Raises like `pages`.
+    """
+    found = []
+    async for body in pages(client, f"{collection}?limit={_NAMED}", accept=METADATA_ONLY_LIST):
+        # An empty list of metadata is null.
+        found += [str(each["metadata"]["name"]) for each in body["items"] or ()]
+    return found
