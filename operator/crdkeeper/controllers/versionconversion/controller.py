@@ -26,6 +26,7 @@ from crdkeeper.cluster.resources.definitions import get_definition, get_definiti
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.resources.versionconversions import (
+    FIELD_MANAGER,
     FINALIZER,
     drop_finalizer,
     keep_bundle,
@@ -111,20 +112,25 @@ class VersionConversions:
             client, namespace, address, identity=identity, bundle=lambda: certificate()[0]
         )
         self.on_trust: Callable[[], None] = lambda: None
-        """Called when a CRD that our webhook converts was seen or is gone: `trusted` may have changed."""
+        """Called when a CRD that our webhook converts, or its rules, came or went: `trusted` may differ."""
         self.queue = WorkQueue(self._reconcile)
         state.listen(self._saw)
 
     def trusted(self, bundle: str) -> bool:
-        """Whether everything that leads API servers to our webhook has this bundle."""
+        """Whether everything that leads API servers to our webhook has this bundle.
+
+        But for CRDs that nobody keeps, such as copies from another cluster: their bundle stays as it is.
+        """
         encoded = bundle.strip().encode()
         if self._state.trust.configured not in (None, bundle):
             return False
         # Unknown until the CRDs have been listed: at least ours exist.
         return bool(self._state.seen) and all(
             seen.webhook.ca_bundle.strip() == encoded
-            for seen in self._state.seen.values()
-            if seen.webhook is not None and self._address.serves(seen.webhook)
+            for name, seen in self._state.seen.items()
+            if seen.webhook is not None
+            and self._address.serves(seen.webhook)
+            and (name in self._state.conversions or FIELD_MANAGER in seen.appliers)
         )
 
     def renew(self) -> None:
@@ -144,6 +150,8 @@ class VersionConversions:
                 self.on_trust()
         elif kind == "conversions":
             self.queue.add(name)
+            if self._state.is_converted(name, self._address):
+                self.on_trust()
 
     async def _reconcile(self, name: str) -> None:
         found = await read_conversion(self._client, name)

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
+from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts, conversion_appliers
 
 
 class ConversionOwner(Enum):
@@ -122,12 +122,7 @@ def holder(crd: Mapping[str, Any], address: WebhookAddress) -> ConversionOwner:
 
 def configured_by(crd: Mapping[str, Any], manager: str) -> bool:
     """Whether that field manager has applied spec.conversion."""
-    return any(
-        each.get("manager") == manager
-        and each.get("operation") == "Apply"
-        and "f:conversion" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
-        for each in crd["metadata"].get("managedFields") or ()
-    )
+    return manager in conversion_appliers(crd)
 
 
 def trusts(crd: Mapping[str, Any], bundle: str) -> bool:

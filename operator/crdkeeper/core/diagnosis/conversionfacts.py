@@ -69,6 +69,16 @@ class ConversionProbe:
     """Whether the CRD had changed just before, so that the API server may have used its previous state."""
 
 
+def conversion_appliers(crd: Mapping[str, Any]) -> frozenset[str]:
+    """The field managers that have applied spec.conversion of a CRD object."""
+    return frozenset(
+        str(each.get("manager") or "")
+        for each in crd["metadata"].get("managedFields") or ()
+        if each.get("operation") == "Apply"
+        and "f:conversion" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
+    )
+
+
 def conversion_webhook(crd: Mapping[str, Any]) -> WebhookFacts | None:
     """The webhook of a CRD object; None with the strategy None."""
     conversion = crd["spec"].get("conversion") or {}

@@ -18,7 +18,12 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
-from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, WebhookFacts, conversion_webhook
+from crdkeeper.core.diagnosis.conversionfacts import (
+    ConversionProbe,
+    WebhookFacts,
+    conversion_appliers,
+    conversion_webhook,
+)
 from crdkeeper.core.diagnosis.deletion import Blockers, Deletion, deletion
 from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, deprecated_versions
 from crdkeeper.core.diagnosis.nameconflicts import NameClaims, NameConflict, name_claims
@@ -57,6 +62,8 @@ class SeenDefinition:
     """None unless it is being deleted."""
     definition_uid: str = ""
     """Of the CompositeResourceDefinition that it belongs to; empty if it belongs to none."""
+    appliers: frozenset[str] = frozenset()
+    """The field managers that have applied spec.conversion."""
 
     @property
     def name(self) -> str:
@@ -111,6 +118,7 @@ def seen_definition(crd: Mapping[str, Any]) -> SeenDefinition:
         deprecated=deprecated_versions(crd),
         deletion=deletion(crd),
         definition_uid=(crd["metadata"].get("annotations") or {}).get(DEFINITION_UID, ""),
+        appliers=conversion_appliers(crd),
     )
 
 

@@ -1,14 +1,20 @@
 """What happens to a VersionConversion on events of itself, its CRD, certificates, permissions and errors."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from crdkeeper.cluster.resources.versionconversions import FIELD_MANAGER
 from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.core.conversion.target import wanted_conversion
+from crdkeeper.core.diagnosis.facts import seen_definition
 from tests.cluster.conversion.rules import RULES
 from tests.kstatus import status_of
 from tests.unit.controllers.versionconversion.scene import (
+    ADDRESS,
     BUNDLE,
+    CERTIFICATE,
     CONVERSION,
     CONVERTING,
     CRD,
@@ -256,6 +262,32 @@ def test_a_certificate_is_waited_for_and_a_new_one_reaches_the_crd(scene: Scene)
         scene.see_definition()
         assert scene.controller.trusted("-----BEGIN CERTIFICATE-----")
         assert not scene.controller.trusted("another")
+
+    scene.play(story)
+
+
+@pytest.mark.parametrize("keeper", ["nobody", "its VersionConversion", "us, until it is not needed"])
+def test_a_new_certificate_waits_for_the_crds_that_are_kept(scene: Scene, keeper: str) -> None:
+    """A copy from another cluster may name our webhook, with that cluster's certificates for good."""
+    name = "copies.example.com"
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.see_definition()
+        assert scene.controller.trusted(CERTIFICATE)
+        copy = definition(conversion=wanted_conversion(ADDRESS, name, "another"))
+        copy["metadata"]["name"] = name
+        if keeper.startswith("us"):
+            fields: dict[str, Any] = {"f:spec": {"f:conversion": {}}}
+            entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
+            copy["metadata"]["managedFields"] = [entry]
+        scene.state.saw_definition(name, seen_definition(copy))
+        heard: list[bool] = []
+        scene.controller.on_trust = lambda: heard.append(scene.controller.trusted(CERTIFICATE))
+        if keeper.startswith("its"):
+            scene.state.saw_conversion(name, 1)
+            assert heard == [False]
+        assert scene.controller.trusted(CERTIFICATE) is (keeper == "nobody")
 
     scene.play(story)
 
