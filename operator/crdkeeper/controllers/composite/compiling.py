@@ -4,7 +4,7 @@ import asyncio
 import logging
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from crdkeeper.core.composites.reasons import FAILED, NO_REVISION, REVISION_UNUS
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision
 from crdkeeper.core.templates.compilation import compile_composition, kinds_in
-from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource
+from crdkeeper.core.templates.compiled import CompiledComposition
 from crdkeeper.core.templates.kinds import KnownKinds, group_of
 from crdkeeper.operations.composition.targets import TargetKinds
 
@@ -35,9 +35,6 @@ _CHECKED_SECONDS: Final = 60.0
 _DOUBTED_SECONDS: Final = 15.0
 """Until they are asked for again that could not be read."""
 
-CompiledResources = dict[str, tuple[CompiledResource, int]]
-"""By name, with their waves."""
-
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -49,13 +46,6 @@ class Compiled:
     """Of composites at its version."""
     kinds: frozenset[KindKey]
     """Of the objects that it makes."""
-
-    def resources(self) -> CompiledResources:
-        """The resources that make objects, by name, with their waves."""
-        waves = {name: at for at, wave in enumerate(self.composition.waves) for name in wave}
-        return {
-            each.name: (each, waves[each.name]) for each in self.composition.resources if not each.external
-        }
 
 
 @dataclass(slots=True)
@@ -125,25 +115,18 @@ class CompiledRevisions:
         known = self._known.get(revision.uid)
         return known.doubt if known is not None else None
 
-    async def of_all(
-        self, revisions: Iterable[SeenRevision], used: SeenRevision | None
-    ) -> tuple[CompiledResources, CompiledResources, Verdict | None]:
-        """The resources of revisions, those of `used` among them, and why there may be others.
-
-        Of resources with one name, that of `used` counts, or else that of the highest number.
-        """
-        resources: CompiledResources = {}
-        own: CompiledResources = {}
+    async def waves(self, deciding: Mapping[str, SeenRevision]) -> tuple[dict[str, int], Verdict | None]:
+        """The waves of resources by name, each in the revision that decides, and why some are not known."""
+        waves: dict[str, int] = {}
         unknown: Verdict | None = None
-        for each in sorted(revisions, key=lambda each: each.number):
-            compiled = await self.of(each)
+        for uid, revision in {each.uid: each for each in deciding.values()}.items():
+            compiled = await self.of(revision)
             if isinstance(compiled, Verdict):
-                unknown = self.doubt(each) or unknown
+                unknown = self.doubt(revision) or unknown
                 continue
-            resources |= compiled.resources()
-            if used is not None and each.uid == used.uid:
-                own = compiled.resources()
-        return resources | own, own, unknown
+            order = compiled.composition.order
+            waves |= {name: order[name] for name, each in deciding.items() if each.uid == uid}
+        return waves, unknown
 
     def expire(self, revision: SeenRevision) -> None:
         """A CRD of one of its kinds has changed: the schemas are looked at again."""

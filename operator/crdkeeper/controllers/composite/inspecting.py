@@ -16,7 +16,6 @@ from crdkeeper.controllers.composite.reconciling import CompositePass
 from crdkeeper.controllers.composite.report import PassReport
 from crdkeeper.controllers.composite.room import ObjectMemory
 from crdkeeper.controllers.rights import KnownRights
-from crdkeeper.core.composites.ownership import Composite
 from crdkeeper.core.composites.standing import PassOutcome
 from crdkeeper.core.composites.tree import TracedComposite, TracedObject, is_composite, traced
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -122,10 +121,8 @@ class Inspection:
         work = CompositePass(
             self._client, self._served, Failures(), share, actor, kind, kind, value, PassReport()
         )
-        resources = compiled.resources() if compiled is not None else {}
-        rendered = None if Composite.of(value).deleting else compiled
         try:
-            await work.inspect(running_by(value), resources, rendered)
+            await work.inspect(running_by(value), compiled)
         except (ApiError, Unreachable, ValueError) as error:
             remarks.append(f"The objects cannot be read: {error}")
         finally:

@@ -24,7 +24,7 @@ from crdkeeper.controllers.composite.room import Share
 from crdkeeper.controllers.composite.watching import ObjectWatches, seen_composite
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composites.accounts import account_of, account_to_delete_by
-from crdkeeper.core.composites.choice import Chosen, choose, used_revision
+from crdkeeper.core.composites.choice import Chosen, choose, deciding_revisions, used_revision
 from crdkeeper.core.composites.deeds import CompositeWrite
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
@@ -225,12 +225,15 @@ class Looks:
     ) -> float | None:
         """Returns in how many seconds to begin, if that has to wait."""
         revisions = self._revisions.known(key.partition("\n")[0])
-        resources, own, unknown = await self._compiled.of_all(revisions, chosen)
+        deciding = deciding_revisions(revisions, chosen)
+        waves, unknown = await self._compiled.waves(deciding)
         kinds = frozenset[KindKey]().union(*(each.made for each in revisions))
         await self._objects.keep(kinds)
         if (wait := self._objects.wait(kinds, key)) is not None:
             return wait
-        await work.delete(sorted(kinds), resources, own, used_revision(value), unknown, without)
+        keeps = {name: each.keeps[name] for name, each in deciding.items()}
+        own = chosen.keeps if chosen is not None else {}
+        await work.delete(sorted(kinds), keeps, waves, own, used_revision(value), unknown, without)
         return None
 
     async def _deletes(

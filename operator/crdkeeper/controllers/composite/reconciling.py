@@ -30,7 +30,6 @@ from crdkeeper.core.composites.ownership import FINALIZER, Composite
 from crdkeeper.core.composites.plan import CompositePlan, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, changes, conditions_of, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
-from crdkeeper.core.templates.compiled import CompiledResource
 from crdkeeper.core.templates.mappedstatus import mapped_status
 from crdkeeper.core.templates.namespaces import Identity
 from crdkeeper.core.templates.rendered import Rendering, ResourceState
@@ -45,9 +44,6 @@ _DELETION_SECONDS: Final = 10.0
 _ORPHANING_SECONDS: Final = 1.0
 _ORPHAN: Final = "orphan"
 """The finalizer by which the garbage collector is asked to leave the objects."""
-
-_Resources = Mapping[str, tuple[CompiledResource, int]]
-"""By name, with their waves."""
 
 
 class CompositePass:
@@ -93,19 +89,22 @@ class CompositePass:
         self.outcome: PassOutcome | None = None
         """What the status says at the end; None while it is not known."""
 
-    async def inspect(self, revision: str, resources: _Resources, compiled: Compiled | None) -> None:
+    async def inspect(self, revision: str, compiled: Compiled | None) -> None:
         """Find out what there is, and what would come next; writes nothing. Raises ApiError and Unreachable.
 
-        `resources` are those of the composite's revision; `compiled` is None if they are not to be rendered.
+        `compiled` is the composite's revision; None if it is not known, and so is not to be rendered.
         """
         listed = listed_entries(self._value)
-        kinds = {(each.api_version, each.kind) for each, _ in resources.values()}
+        kinds: frozenset[KindKey] = frozenset()
+        keeps, waves = dict[str, bool](), dict[str, int]()
+        if compiled is not None:
+            kinds, keeps, waves = compiled.kinds, compiled.composition.keeps, compiled.composition.order
         await self._gathering.read([*sorted(kinds), *_kinds_of(listed)], any_version=True)
         found = self._gathering.found
-        listed = with_found(listed, found.objects.values(), resources)
+        listed = with_found(listed, found.objects.values(), keeps, waves)
         rendering: Rendering | None = None
-        if compiled is None:
-            planned = await self._deletion_round(listed, resources)
+        if compiled is None or self._composite.deleting:
+            planned = await self._deletion_round(listed, keeps)
         else:
             rendering, planned = await self._round(compiled, listed)
         # Those of later waves, which are planned only once the ones before are applied.
@@ -131,7 +130,8 @@ class CompositePass:
         # An API that hangs takes no time from the objects of others.
         self._over.begin()
         # What a lost status does not list would be forgotten as soon as it is in deletion.
-        listed = with_found(listed, self._gathering.found.objects.values(), compiled.resources())
+        found, known = self._gathering.found, compiled.composition
+        listed = with_found(listed, found.objects.values(), known.keeps, known.order)
         rendering, planned = await self._round(compiled, listed)
         while (planned.applies or planned.removals) and not self._over():
             with self._report.phase(PassPhase.APPLY):
@@ -161,18 +161,20 @@ class CompositePass:
     async def delete(
         self,
         kinds: Iterable[KindKey],
-        resources: _Resources,
-        own: _Resources,
+        keeps: Mapping[str, bool],
+        waves: Mapping[str, int],
+        own: Mapping[str, bool],
         revision: str,
         unknown: Verdict | None = None,
         without: NoToken | None = None,
     ) -> None:
         """Delete the objects in order, then let the composite go. Raises ApiError and Unreachable.
 
-        `kinds` and `resources` are those that the objects may be of, for what is not in the status: that may
-        be lost. `own` are the resources of the revision by which the composite runs, empty if there is none.
-        `unknown` is why there may be other resources, which say whether such an object stays. `without` is
-        why the composer's own rights count: the account is gone by whose rights the objects were made.
+        `kinds` are those that the objects may be of, and `keeps` and `waves` say of each resource whether its
+        objects stay, and their wave, for what is not in the status: that may be lost. `own` says which stay
+        by the revision by which the composite runs, empty if there is none. `unknown` is why some waves are
+        not known. `without` is why the composer's own rights count: the account is gone by whose rights the
+        objects were made.
         """
         space = self._composite.namespace
         # The namespace of the account is that of the composite, if that is in one.
@@ -193,7 +195,7 @@ class CompositePass:
             self.again = self._until_another_look()
             return
         before = listed.keys()
-        listed = with_found(listed, self._gathering.found.objects.values(), resources)
+        listed = with_found(listed, self._gathering.found.objects.values(), keeps, waves)
         if unknown is not None and listed.keys() != before:
             await self.say(unknown, revision=revision)
             self.again = _DELETION_SECONDS
@@ -243,7 +245,9 @@ class CompositePass:
             with self._report.phase(PassPhase.GATHER):
                 await self._gathering.look(planned.looks)
 
-    async def _deletion_round(self, listed: Mapping[Identity, Entry], own: _Resources) -> CompositePlan:
+    async def _deletion_round(
+        self, listed: Mapping[Identity, Entry], own: Mapping[str, bool]
+    ) -> CompositePlan:
         while True:
             with self._report.phase(PassPhase.PLAN):
                 planned = plan_deletion(self._gathering.found, listed, own)

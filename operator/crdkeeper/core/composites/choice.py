@@ -102,6 +102,19 @@ def used_revision(composite: Mapping[str, Any]) -> str:
     return used if isinstance(used, str) else ""
 
 
+def deciding_revisions(
+    revisions: Collection[SeenRevision], chosen: SeenRevision | None
+) -> dict[str, SeenRevision]:
+    """By the name of a resource that makes objects: the revision that says what becomes of these.
+
+    It is the one by which the composite runs, if that has the resource, or else that of the highest number.
+    """
+    known = sorted(revisions, key=lambda each: each.number)
+    if chosen is not None:
+        known.append(chosen)
+    return {name: each for each in known for name in each.keeps}
+
+
 def _not_back(used: str, found: SeenRevision, usable: Sequence[SeenRevision]) -> Verdict | None:
     """Why a revision does not take the place of the one that was used, of which only the name is left."""
     number = _number_of(used, found.composition)

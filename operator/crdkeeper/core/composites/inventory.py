@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from crdkeeper.api.composite import ComposedObject, ComposedResource
 from crdkeeper.core.composites.ownership import outlives, resource_of
-from crdkeeper.core.templates.compiled import CompiledResource
 from crdkeeper.core.templates.kinds import group_of, is_api_version
 from crdkeeper.core.templates.namespaces import Identity, identity_of, is_name
 
@@ -83,12 +82,13 @@ def listed_entries(composite: Mapping[str, Any]) -> dict[Identity, Entry]:
 def with_found(
     listed: Mapping[Identity, Entry],
     objects: Iterable[Mapping[str, Any]],
-    resources: Mapping[str, tuple[CompiledResource, int]],
+    keeps: Mapping[str, bool],
+    waves: Mapping[str, int],
 ) -> dict[Identity, Entry]:
     """The entries, with those of objects that are the composite's although its status does not list them.
 
-    What says itself that it stays is never deleted, whatever the status says, which may be lost or written
-    by others.
+    `keeps` and `waves` are by the name of a resource: whether its objects stay, and their wave. What says
+    itself that it stays is never deleted, whatever the status says, which may be lost or written by others.
     """
     found = dict(listed)
     for live in objects:
@@ -99,23 +99,19 @@ def with_found(
             if outlives(live):
                 found[identity] = replace(found[identity], orphan=True, unproved=False)
             continue
-        known, wave = resources.get(name, (None, 0))
-        orphan = bool(outlives(live)) or (known is not None and known.deletion == "Orphan")
-        found[identity] = Entry(identity, live["apiVersion"], name, wave, orphan)
+        orphan = bool(outlives(live)) or keeps.get(name, False)
+        found[identity] = Entry(identity, live["apiVersion"], name, waves.get(name, 0), orphan)
     return found
 
 
-def decided(
-    entries: Mapping[Identity, Entry], resources: Mapping[str, tuple[CompiledResource, int]]
-) -> dict[Identity, Entry]:
-    """The entries, as the revision of these resources says which of them stay.
+def decided(entries: Mapping[Identity, Entry], keeps: Mapping[str, bool]) -> dict[Identity, Entry]:
+    """The entries, as the revision says which of them stay; `keeps` has all of its resources.
 
     An object that says itself that it stays does so, too. The status alone decides nothing.
     """
     found = dict(entries)
     for identity, each in entries.items():
-        known, _ = resources.get(each.resource, (None, 0))
-        if known is not None:
-            stays = known.deletion == "Orphan" or (each.orphan and not each.unproved)
+        if each.resource in keeps:
+            stays = keeps[each.resource] or (each.orphan and not each.unproved)
             found[identity] = replace(each, orphan=stays, unproved=False)
     return found

@@ -135,14 +135,15 @@ def plan(
 
 def plan_deletion(
     found: FoundObjects,
-    listed: Mapping[Identity, Entry],
-    resources: Mapping[str, tuple[CompiledResource, int]],
+    known: Mapping[Identity, Entry],
+    keeps: Mapping[str, bool],
 ) -> CompositePlan:
     """The next step for a composite that is being deleted. Needs no Composition.
 
-    `resources` are those of the revision that the composite runs by, empty if there is none.
+    `known` are all of its objects. `keeps` says for each resource of the revision that the composite runs by
+    whether its objects stay; empty if there is none.
     """
-    entries = decided(with_found(listed, found.objects.values(), resources), resources)
+    entries = decided(known, keeps)
     looks = frozenset(each for each in entries if not found.knows(each))
     left = tuple(each for key, each in entries.items() if key in found.objects or found.hides(*key[:2]))
     hidden = ((each.resource, found.hides(*each.identity[:2])) for each in left)
@@ -176,15 +177,11 @@ class _Planning:
         self._failed = failed
         self._manager = manager
         self._states = {each.name: each for each in rendering.resources}
-        self._compiled = {
-            each.name: (each, self._states[each.name].wave)
-            for each in composition.resources
-            if not each.external
-        }
+        self._compiled = {each.name: each for each in composition.resources if not each.external}
         self._secrets = with_secrets(composition.resources)
         # Kept, if the Composition says so now, also while the resource cannot be rendered.
-        known = with_found(listed, found.objects.values(), self._compiled)
-        self._entries = decided(known, self._compiled)
+        known = with_found(listed, found.objects.values(), composition.keeps, composition.order)
+        self._entries = decided(known, composition.keeps)
         self._looks: set[Identity] = set()
         self._applies: list[Apply] = []
         self._problems: dict[str, Verdict] = {}
@@ -193,7 +190,7 @@ class _Planning:
         """Resources that those which refer to them have to wait for."""
         self._wanted: dict[Identity, Entry] = {}
         self._unnamed = {
-            (group_of(self._compiled[each.name][0].api_version), self._compiled[each.name][0].kind): each.name
+            (group_of(self._compiled[each.name].api_version), self._compiled[each.name].kind): each.name
             for each in rendering.resources
             if each.state in _KEEPS and each.name in self._compiled
         }
@@ -203,7 +200,7 @@ class _Planning:
         """The plan."""
         wave = -1
         for each in self._rendering.resources:
-            compiled, _ = self._compiled.get(each.name, (None, 0))
+            compiled = self._compiled.get(each.name)
             if compiled is None:
                 self._external(each)
             if each.state is ResourceState.FAILED:

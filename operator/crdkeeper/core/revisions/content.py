@@ -6,7 +6,7 @@ somebody else changed leads to another revision of the same content, never to th
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ class SeenRevision:
     """The name of the ServiceAccount whose rights count; empty if the composer's do."""
     account_namespace: str = ""
     """Where that is, if composites are in no namespace."""
+    keeps: Mapping[str, bool] = field(default_factory=dict)
+    """By the name of a resource that makes objects: whether these stay (deletion: Orphan)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,11 @@ def seen_revision(found: Mapping[str, Any]) -> SeenRevision:
         _kinds(spec, "externalRef"),
         spec.get("serviceAccountName") or "",
         spec.get("serviceAccountNamespace") or "",
+        {
+            each["name"]: each.get("deletion") == "Orphan"
+            for each in spec.get("resources") or ()
+            if each.get("externalRef") is None
+        },
     )
 
 

@@ -64,6 +64,16 @@ class CompiledComposition:
     """Whether the composite is in a namespace."""
     status: Make | None
 
+    @property
+    def order(self) -> dict[str, int]:
+        """By the name of a resource: its wave."""
+        return {name: at for at, wave in enumerate(self.waves) for name in wave}
+
+    @property
+    def keeps(self) -> dict[str, bool]:
+        """By the name of a resource that makes objects: whether these stay."""
+        return {each.name: each.deletion == "Orphan" for each in self.resources if not each.external}
+
 
 def with_secrets(resources: Sequence[CompiledResource]) -> frozenset[str]:
     """The names of those whose objects may have values of Secrets: directly, or from one that does."""

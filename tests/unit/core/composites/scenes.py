@@ -9,7 +9,7 @@ from typing import Any
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import is_current, settled_digest
-from crdkeeper.core.composites.inventory import Entry, listed_entries
+from crdkeeper.core.composites.inventory import Entry, listed_entries, with_found
 from crdkeeper.core.composites.ownership import Composite, is_ours, release
 from crdkeeper.core.composites.plan import Apply, CompositePlan, FoundObjects, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
@@ -151,8 +151,9 @@ class Scene:
     ) -> tuple[Rendering | None, CompositePlan]:
         composite = Composite.of(self.value)
         if composite.deleting:
-            own = {each.name: (each, 0) for each in self.composition.resources} if self.chosen else {}
-            return None, plan_deletion(found, listed, own)
+            keeps = self.composition.keeps if self.chosen else {}
+            known = with_found(listed, found.objects.values(), keeps, {})
+            return None, plan_deletion(found, known, keeps)
         rendering = self._render(found)
         failed = self.failed
         return rendering, plan(composite, self.composition, rendering, found, listed, failed, MANAGER)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composites.choice import Chosen, choose
+from crdkeeper.core.composites.choice import Chosen, choose, deciding_revisions
 from crdkeeper.core.revisions.content import SeenRevision, name_of
 from tests.unit.core.composition.documents import document
 
@@ -151,3 +151,15 @@ def test_a_composite_does_not_go_back_when_its_revision_is_gone(
     revisions: list[SeenRevision], settings: Any, used: str, said: str
 ) -> None:
     assert said in chosen(revisions, settings, used)
+
+
+def test_whether_objects_stay_is_said_by_the_composites_own_revision_or_the_newest() -> None:
+    first, second, third = (
+        replace(each, keeps=keeps)
+        for each, keeps in zip(
+            GOLD, ({"a": True, "b": True}, {"a": False}, {"a": True, "c": False}), strict=True
+        )
+    )
+    known = [third, first, second]
+    assert deciding_revisions(known, second) == {"a": second, "b": first, "c": third}
+    assert deciding_revisions(known, None) == {"a": third, "b": first, "c": third}

@@ -19,6 +19,7 @@ from crdkeeper.core.revisions.content import (
     label_of,
     name_of,
     newest,
+    seen_revision,
     wanted,
 )
 from tests.unit.core.revisions.revisions import composition, history
@@ -169,3 +170,19 @@ def test_what_the_api_server_changes_is_named(change: Any, part: str) -> None:
     stored = json.loads(json.dumps(new.to_object()))
     change(stored)
     assert changed_part(new, stored) == part
+
+
+def test_what_stays_is_known_of_each_resource_that_makes_objects() -> None:
+    of = composition()
+    (settings,) = of["spec"]["resources"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "zones"}
+    of["spec"]["resources"] += [
+        {**settings, "name": "kept", "deletion": "Orphan"},
+        {**settings, "name": "gone", "deletion": "Delete"},
+        {"name": "zones", "externalRef": reference},
+    ]
+    made = wanted(content_of(of), [], 0)
+    assert isinstance(made, NewRevision)
+    found = made.to_object()
+    found["metadata"] |= {"uid": "u", "resourceVersion": "1"}
+    assert seen_revision(found).keeps == {"settings": False, "kept": True, "gone": False}
