@@ -220,6 +220,7 @@ class _Planning:
         leaving = [each for each in going if each.identity in self._found.objects]
         unread = [each for each in (*going, *kept) if each.identity[:2] in self._found.unreadable]
         stay = [each for each in kept if each.identity in self._found.objects]
+        staying = [each for each in stay if self._is_given_up(each)]
         inventory = _ordered({*self._wanted.values(), *leaving, *unread, *stay})
         applies = tuple(self._applies)
         if len(inventory) > MOST_RESOURCES:
@@ -232,7 +233,7 @@ class _Planning:
             frozenset(self._looks),
             inventory[:MOST_RESOURCES],
             applies if not self._looks else (),
-            _removals(leaving, self._found) if may_remove else (),
+            _removals(leaving, self._found, staying) if may_remove else (),
             tuple(leaving),
             self._problems,
             self._held,
@@ -321,23 +322,28 @@ class _Planning:
         self._problems.setdefault(name, verdict)
         self._blocked.add(name)
 
+    def _is_given_up(self, entry: Entry) -> bool:
+        """Whether the Composition does not have the object any more, as far as that is known."""
+        state = self._states.get(entry.resource) if entry.resource in self._compiled else None
+        if state is None:
+            return True
+        if state.state in _KEEPS:
+            return False
+        # What is rendered is wanted also if its kind does not allow to apply it now.
+        return all(entry.identity != each.identity for each in state.objects)
+
     def _goes(self, entry: Entry) -> bool:
         if entry.identity in self._held or entry.identity[:2] in self._found.unreadable:
             return False
         if entry.unproved:
             self._held[entry.identity] = _unproved(entry.identity)
             return False
-        state = self._states.get(entry.resource)
-        if state is not None and entry.resource in self._compiled:
-            if state.state in _KEEPS:
-                return False
-            if any(entry.identity == each.identity for each in state.objects):
-                # Rendered, but not now because of its kind.
-                return False
-            if entry.resource in self._problems:
-                # Nothing can take its place, perhaps only because of a typo in the kind.
-                self._held[entry.identity] = f"it is deleted once {entry.resource} is applied"
-                return False
+        if not self._is_given_up(entry):
+            return False
+        if entry.resource in self._compiled and entry.resource in self._problems:
+            # Nothing can take its place, perhaps only because of a typo in the kind.
+            self._held[entry.identity] = f"it is deleted once {entry.resource} is applied"
+            return False
         unnamed = self._unnamed.get(entry.identity[:2])
         if unnamed is not None:
             # The object of a resource that was renamed, for example.
@@ -347,9 +353,14 @@ class _Planning:
         return unnamed is None
 
 
-def _removals(leaving: Sequence[Entry], found: FoundObjects) -> tuple[Entry, ...]:
-    """Those of the last wave that are not in deletion yet; none while others of it are."""
-    last = max((each.wave for each in leaving), default=0)
+def _removals(
+    leaving: Sequence[Entry], found: FoundObjects, staying: Sequence[Entry] = ()
+) -> tuple[Entry, ...]:
+    """Those of the last wave that are not in deletion yet; none while others of a later one are there.
+
+    `staying` have to go, too, but not now.
+    """
+    last = max((each.wave for each in (*leaving, *staying)), default=0)
     return tuple(
         each
         for each in leaving
