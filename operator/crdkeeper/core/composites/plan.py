@@ -13,14 +13,13 @@ from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import is_current, same_configuration, settled_digest
 from crdkeeper.core.composites.inventory import Entry, decided, with_found
 from crdkeeper.core.composites.ownership import (
-    OUTLIVES,
     Composite,
     configuration,
-    controller_of,
     is_free,
     outlives,
     resource_of,
 )
+from crdkeeper.core.composites.wording import not_ours, not_rendered, why_unproved
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource, with_secrets
 from crdkeeper.core.templates.kinds import group_of
@@ -118,6 +117,8 @@ class CompositePlan:
     """By the name of the resource: why it is not as it should be."""
     held: Mapping[Identity, str] = field(default_factory=dict)
     """Why an object is not applied yet, although nothing is wrong."""
+    unserved: frozenset[Identity] = frozenset()
+    """Those that were given up, and have gone with their kind unless that is served again."""
 
 
 def plan(
@@ -152,7 +153,7 @@ def plan_deletion(
     # What cannot be read may be of a later wave, and still be there.
     readable = () if looks or problems else leaving
     unproved = {
-        each.resource: Verdict(reasons.NO_REVISION, _unproved(each.identity))
+        each.resource: Verdict(reasons.NO_REVISION, why_unproved(each.identity))
         for each in leaving
         if each.unproved and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
     }
@@ -204,7 +205,7 @@ class _Planning:
             if compiled is None:
                 self._external(each)
             if each.state is ResourceState.FAILED:
-                self._problems[each.name] = _not_rendered(each)
+                self._problems[each.name] = not_rendered(each)
             if compiled is None or each.state is not ResourceState.RENDERED:
                 continue
             if self._applies and each.wave != wave:
@@ -219,6 +220,11 @@ class _Planning:
         self._looks |= {each.identity for each in (*going, *kept) if not self._found.knows(each.identity)}
         leaving = [each for each in going if each.identity in self._found.objects]
         unread = [each for each in (*going, *kept) if each.identity[:2] in self._found.unreadable]
+        for entry in unread:
+            # What is given up may be of a later wave than others, and still be there.
+            verdict = self._found.hides(*entry.identity[:2])
+            if verdict is not None:
+                self._problems.setdefault(entry.resource, verdict)
         stay = [each for each in kept if each.identity in self._found.objects]
         staying = [each for each in stay if self._is_given_up(each)]
         inventory = _ordered({*self._wanted.values(), *leaving, *unread, *stay})
@@ -237,11 +243,13 @@ class _Planning:
             tuple(leaving),
             self._problems,
             self._held,
+            frozenset(each.identity for each in unread if self._is_given_up(each)),
         )
 
     def _external(self, rendered: RenderedResource) -> None:
         for each in rendered.objects:
-            unread = self._found.unread.get(each.identity)
+            known = self._found
+            unread = known.unread.get(each.identity) or known.unreadable.get(each.identity[:2])
             if unread is not None:
                 self._problems.setdefault(rendered.name, unread)
 
@@ -287,7 +295,7 @@ class _Planning:
         stranger = found.strangers.get(identity)
         if live is None and stranger is not None:
             if not (name in self._composite.adopts and is_free(stranger)):
-                self._fail(name, _not_ours(identity, stranger))
+                self._fail(name, not_ours(identity, stranger))
                 return None
             live = stranger
         self._wanted[identity] = entry
@@ -336,7 +344,7 @@ class _Planning:
         if entry.identity in self._held or entry.identity[:2] in self._found.unreadable:
             return False
         if entry.unproved:
-            self._held[entry.identity] = _unproved(entry.identity)
+            self._held[entry.identity] = why_unproved(entry.identity)
             return False
         if not self._is_given_up(entry):
             return False
@@ -370,30 +378,3 @@ def _removals(
 
 def _ordered(entries: Any) -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda each: (each.wave, each.resource, each.identity)))
-
-
-def _unproved(identity: Identity) -> str:
-    return (
-        f"{identity} is listed with deletion: Orphan, but neither the object nor a CompositionRevision "
-        "in use says so. Delete it, or give it the annotation "
-        f"{OUTLIVES} with the composite's uid, to keep it."
-    )
-
-
-def _not_rendered(resource: RenderedResource) -> Verdict:
-    column = f": column {resource.column}" if resource.column is not None else ""
-    said = f"{resource.name}: {resource.path}{column}: {resource.why}"
-    hint = f" {resource.hint}" if resource.hint else ""
-    return Verdict(reasons.RENDERING_FAILED, f"{said.rstrip('.')}.{hint}")
-
-
-def _not_ours(identity: Identity, live: Mapping[str, Any]) -> Verdict:
-    controller = controller_of(live)
-    whose = f"belongs to {controller}" if controller else "is not the composite's"
-    kept = (
-        ""
-        if controller or not outlives(live)
-        else f" It can be adopted once it has no annotation {OUTLIVES}, by which a composite has left it."
-    )
-    said = f"{identity} exists already, and {whose}. {reasons.NOT_OURS.remedy}{kept}"
-    return Verdict(reasons.NOT_OURS, said)

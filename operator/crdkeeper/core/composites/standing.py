@@ -183,6 +183,8 @@ def why_not_ready(
         return plan.held[entry.identity]
     if live is None:
         problem = plan.problems.get(entry.resource)
+        if problem is None and entry.identity in plan.unserved:
+            return "its kind is not served: if it is again, what is left of it is deleted"
         return problem.message if problem is not None else "it does not exist yet"
     judged = readiness.get(entry.identity)
     if judged is not None:
@@ -258,8 +260,9 @@ def _ready(
 
 def _pending(outcome: PassOutcome, resources: Sequence[ComposedResource]) -> list[str]:
     """What is not ready, in the order of the waves."""
-    leaving = {each.identity for each in outcome.plan.leaving} if outcome.plan is not None else set()
-    names = {(each.kind, each.namespace, each.name) for each in leaving}
+    plan = outcome.plan if outcome.plan is not None else CompositePlan()
+    gone = plan.unserved.union(each.identity for each in plan.leaving)
+    names = {(each.kind, each.namespace, each.name) for each in gone}
     said = [
         f"{each.name}: {_named(each)}"
         for each in resources

@@ -1,5 +1,9 @@
 """What a composite gives up goes in order, also if some of it has to stay for now."""
 
+import pytest
+
+from crdkeeper.core.composites import reasons
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from tests.unit.core.composites.scenes import Scene
 from tests.unit.core.templates.compositions import config_map, server
 
@@ -16,3 +20,50 @@ def test_what_has_to_stay_for_now_keeps_the_waves_before_it() -> None:
     first["status"] = {"ready": 1}
     scene.run()
     assert scene.done == ["create b", "delete db", "delete credentials"]
+
+
+SERVERS = "example.com", "Server"
+
+
+@pytest.mark.parametrize("reason", [reasons.FAILED, reasons.RIGHT_MISSING])
+def test_what_cannot_be_read_is_told_and_keeps_the_waves_before_it(reason: Reason) -> None:
+    scene = Scene(config_map("credentials"), server("db", text="${credentials.metadata.name}"))
+    scene.run()
+    scene.done.clear()
+    scene.compose(config_map("other"))
+    scene.unreadable[SERVERS] = Verdict(reason, "no Servers can be read")
+    scene.run()
+    assert scene.done == ["create other"]
+    said = "db: no Servers can be read"
+    assert (scene.condition("Synced"), scene.condition("Ready")) == ((reason.name, said), ("NotSynced", said))
+    listed = {each["name"]: each for each in scene.value["status"]["crdkeeper"]["resources"]}
+    assert listed["db"]["message"] == "no Servers can be read"
+    scene.unreadable.clear()
+    scene.run()
+    assert scene.done == ["create other", "delete db", "delete credentials"]
+
+
+def test_what_has_gone_with_its_kind_is_listed_but_not_waited_for() -> None:
+    scene = Scene(config_map("credentials"), server("db", text="${credentials.metadata.name}"))
+    scene.run()
+    scene.done.clear()
+    scene.compose(config_map("other"))
+    scene.unreadable[SERVERS] = Verdict(reasons.KIND_MISSING, "Server is not served")
+    scene.run()
+    assert scene.done == ["create other", "delete credentials"]
+    assert (scene.condition("Synced")[0], scene.condition("Ready")[0]) == ("ReconcileSuccess", "Available")
+    listed = {each["name"]: each for each in scene.value["status"]["crdkeeper"]["resources"]}
+    assert listed["db"]["message"] == "its kind is not served: if it is again, what is left of it is deleted"
+    # It was only away for a while, as in an upgrade of the API server.
+    scene.unreadable.clear()
+    scene.run()
+    assert scene.done[2:] == ["delete db"]
+
+
+@pytest.mark.parametrize("reason", [reasons.FAILED, reasons.KIND_MISSING])
+def test_the_kind_of_an_external_object_that_cannot_be_read_is_told(reason: Reason) -> None:
+    zones = {"apiVersion": "example.com/v1", "kind": "Server", "name": "zones", "namespace": "platform"}
+    scene = Scene({"name": "zones", "externalRef": zones}, config_map("a", of="${zones.metadata.name}"))
+    scene.unreadable[SERVERS] = Verdict(reason, "no Servers can be read")
+    scene.run()
+    assert scene.condition("Synced") == (reason.name, "zones: no Servers can be read")
