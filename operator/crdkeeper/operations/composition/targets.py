@@ -109,9 +109,10 @@ class TargetKinds:
         group = group_of(api_version)
         if "." not in group:
             return ""
-        for each in self._seen():
-            if (each.group, each.kind) == (group, kind):
-                return each.name
+        known = [each for each in self._seen() if (each.group, each.kind) == (group, kind)]
+        if known:
+            # Of several, only the first one created got the kind.
+            return max(known, key=lambda each: each.established).name
         plural = await self._once_in_a_while(
             f"/apis/{api_version}", lambda: find_plural(self._client, api_version, kind)
         )

@@ -123,6 +123,16 @@ def test_a_crd_that_is_seen_needs_no_discovery() -> None:
     assert found(api, GADGET, seen=[definition_facts(gadgets("v1"))]) == {GADGET}
 
 
+def test_another_crd_of_the_kind_does_not_matter() -> None:
+    served, other = definition_facts(gadgets("v1")), gadgets("v1", established=False)
+    other["metadata"]["name"] = "gadget.gadgets.example.com"
+    other["spec"]["names"]["plural"] = "gadget"
+    api = Api(gadgets("v1"))
+    api.answers[f"{CRDS}/gadget.gadgets.example.com"] = other
+    for seen in ([definition_facts(other), served], [served, definition_facts(other)]):
+        assert found(api, GADGET, seen=seen) == {GADGET}
+
+
 @pytest.mark.parametrize(
     "crd",
     [
