@@ -22,7 +22,7 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision
 from crdkeeper.core.templates.compilation import compile_composition, kinds_in
 from crdkeeper.core.templates.compiled import CompiledComposition
-from crdkeeper.core.templates.kinds import KnownKinds, group_of
+from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, group_of
 from crdkeeper.operations.composition.targets import TargetKinds
 
 _log = logging.getLogger(__name__)
@@ -115,18 +115,19 @@ class CompiledRevisions:
         known = self._known.get(revision.uid)
         return known.doubt if known is not None else None
 
-    async def waves(self, deciding: Mapping[str, SeenRevision]) -> tuple[dict[str, int], Verdict | None]:
-        """The waves of resources by name, each in the revision that decides, and why some are not known."""
-        waves: dict[str, int] = {}
-        unknown: Verdict | None = None
-        for uid, revision in {each.uid: each for each in deciding.values()}.items():
-            compiled = await self.of(revision)
-            if isinstance(compiled, Verdict):
-                unknown = self.doubt(revision) or unknown
-                continue
-            order = compiled.composition.order
-            waves |= {name: order[name] for name, each in deciding.items() if each.uid == uid}
-        return waves, unknown
+    async def waves(
+        self, deciding: Mapping[str, SeenRevision], names: Iterable[str], *, namespaced: bool
+    ) -> dict[str, int]:
+        """The waves of resources by name, each in the revision that decides. No schema changes them.
+
+        `namespaced` is whether composites are in namespaces. Raises ApiError and Unreachable.
+        """
+        found: dict[str, int] = {}
+        wanted = {name: deciding[name] for name in names if name in deciding}
+        for uid, revision in {each.uid: each for each in wanted.values()}.items():
+            order = await self._order(revision, namespaced)
+            found |= {name: order.get(name, 0) for name, each in wanted.items() if each.uid == uid}
+        return found
 
     def expire(self, revision: SeenRevision) -> None:
         """A CRD of one of its kinds has changed: the schemas are looked at again."""
@@ -136,6 +137,22 @@ class CompiledRevisions:
         reading = self._reading.get(revision.uid)
         if reading is not None and reading.locked():
             self._outdated.add(revision.uid)
+
+    async def _order(self, revision: SeenRevision, namespaced: bool) -> Mapping[str, int]:
+        """The waves of a revision, empty if they cannot be known any more."""
+        known = self._known.get(revision.uid)
+        if known is not None and isinstance(known.result, Compiled):
+            return known.result.composition.order
+        value = await get_composition_revision(self._client, revision.name)
+        if value is None or value["metadata"]["uid"] != revision.uid:
+            return {}
+        try:
+            spec = CompositionRevision.model_validate(value).spec
+        except ValueError:
+            return {}
+        async with self._turn:
+            made = await asyncio.to_thread(compile_composition, spec, TargetKind(None, namespaced), {})
+        return made.composition.order if made.composition is not None else {}
 
     async def _compile(self, revision: SeenRevision, known: _Known | None) -> _Known:
         value = await get_composition_revision(self._client, revision.name)

@@ -1,6 +1,7 @@
 """One look at one composite: what is asked for it, by which revision, and the pass that sees to it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
@@ -225,15 +226,15 @@ class Looks:
     ) -> float | None:
         """Returns in how many seconds to begin, if that has to wait."""
         revisions = self._revisions.known(key.partition("\n")[0])
-        deciding = deciding_revisions(revisions, chosen)
-        waves, unknown = await self._compiled.waves(deciding)
         kinds = frozenset[KindKey]().union(*(each.made for each in revisions))
         await self._objects.keep(kinds)
         if (wait := self._objects.wait(kinds, key)) is not None:
             return wait
+        deciding = deciding_revisions(revisions, chosen)
         keeps = {name: each.keeps[name] for name, each in deciding.items()}
+        waves = partial(self._compiled.waves, deciding, namespaced="namespace" in value["metadata"])
         own = chosen.keeps if chosen is not None else {}
-        await work.delete(sorted(kinds), keeps, waves, own, used_revision(value), unknown, without)
+        await work.delete(sorted(kinds), keeps, waves, own, used_revision(value), without)
         return None
 
     async def _deletes(

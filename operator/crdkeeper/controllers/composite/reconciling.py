@@ -1,7 +1,7 @@
 """One pass over one composite: reads what exists, applies wave by wave, removes, and writes the status."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.deeds import CompositeWrite
 from crdkeeper.core.composites.flapping import changer_of
 from crdkeeper.core.composites.inventory import Entry, KindKey, listed_entries, with_found
-from crdkeeper.core.composites.ownership import FINALIZER, Composite
+from crdkeeper.core.composites.ownership import FINALIZER, Composite, resource_of
 from crdkeeper.core.composites.plan import CompositePlan, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, changes, conditions_of, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -162,19 +162,17 @@ class CompositePass:
         self,
         kinds: Iterable[KindKey],
         keeps: Mapping[str, bool],
-        waves: Mapping[str, int],
+        waves: Callable[[Iterable[str]], Awaitable[Mapping[str, int]]],
         own: Mapping[str, bool],
         revision: str,
-        unknown: Verdict | None = None,
         without: NoToken | None = None,
     ) -> None:
         """Delete the objects in order, then let the composite go. Raises ApiError and Unreachable.
 
         `kinds` are those that the objects may be of, and `keeps` and `waves` say of each resource whether its
         objects stay, and their wave, for what is not in the status: that may be lost. `own` says which stay
-        by the revision by which the composite runs, empty if there is none. `unknown` is why some waves are
-        not known. `without` is why the composer's own rights count: the account is gone by whose rights the
-        objects were made.
+        by the revision by which the composite runs, empty if there is none. `without` is why the composer's
+        own rights count: the account is gone by whose rights the objects were made.
         """
         space = self._composite.namespace
         # The namespace of the account is that of the composite, if that is in one.
@@ -194,12 +192,9 @@ class CompositePass:
             await self.say(unseen, revision=revision)
             self.again = self._until_another_look()
             return
-        before = listed.keys()
-        listed = with_found(listed, self._gathering.found.objects.values(), keeps, waves)
-        if unknown is not None and listed.keys() != before:
-            await self.say(unknown, revision=revision)
-            self.again = _DELETION_SECONDS
-            return
+        objects = self._gathering.found.objects
+        order = await waves(resource_of(live) for key, live in objects.items() if key not in listed)
+        listed = with_found(listed, objects.values(), keeps, order)
         planned = await self._deletion_round(listed, own)
         while (removes := planned.removals and not self._over()) or self._gathering.glimpsed:
             if removes:

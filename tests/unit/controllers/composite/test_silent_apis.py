@@ -170,7 +170,8 @@ def test_a_composite_whose_status_is_lost_waits_for_an_api_that_may_have_its_obj
             "metadata": {"resourceVersion": "1"},
             "items": [],
         }
-        await asyncio.sleep(60.0)
+        # Each rests for three times as long as its look has hung.
+        await asyncio.sleep(120.0)
         assert not server.composites()
 
     async def nothing(_: str, __: str) -> None:
