@@ -346,11 +346,12 @@ class CompositePass:
         """
         unreadable = self._gathering.found.all_unreadable()
         lasting = {key for key, each in unreadable.items() if each.reason in _LASTING}
+        failed = unreadable.keys() - lasting
         problems = planned.problems.values() if planned is not None else ()
         if any(each.reason is reasons.NOT_OURS for each in problems):
             lasting |= {each[:2] for each in self._gathering.found.strangers}
         wait = self._failures.waits_for(self._composite, lasting)
-        if len(unreadable) > len(lasting):
+        if failed:
             wait = min(wait or _UNREADABLE_SECONDS, _UNREADABLE_SECONDS)
         return wait
 
