@@ -99,7 +99,9 @@ def with_inventory(
         return None
     if known.get("revision") != outcome.revision:
         return status_of(value, composite, outcome, manager, now)
-    ours = {name: before[name] for name in ("observedGeneration", "conditions") if name in before}
+    ours = {name: before[name] for name in ("observedGeneration",) if name in before}
+    if conditions := _own_conditions(value):
+        ours["conditions"] = conditions
     return {**_own_fields(value, before, manager), **ours, "crdkeeper": state}
 
 
@@ -111,7 +113,7 @@ def _key(listed: Mapping[str, Any]) -> object:
 
 def changes(status: Mapping[str, Any], value: Mapping[str, Any], manager: str) -> bool:
     """Whether applying this status would change that of the composite, or give up a field of it."""
-    live = value.get("status") or {}
+    live = {**(value.get("status") or {}), "conditions": _own_conditions(value)}
     if any(live.get(name) != each for name, each in status.items()):
         return True
     return any(key.startswith("f:") and key[2:] not in status for key in _owned(value, manager))
@@ -121,6 +123,12 @@ def conditions_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The conditions in the status, as far as they are objects."""
     conditions = (value.get("status") or {}).get("conditions") or ()
     return [each for each in conditions if isinstance(each, Mapping)]
+
+
+def _own_conditions(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those of our types, in our order: others may have theirs in the list."""
+    own = [each for each in conditions_of(value) if each.get("type") in _OURS]
+    return sorted(own, key=lambda each: _OURS.index(each["type"]))
 
 
 def _owned(value: Mapping[str, Any], manager: str) -> Mapping[str, Any]:
