@@ -2,76 +2,15 @@
 
 import asyncio
 import errno
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from crdkeeper.webhook.rules.rulebook import RuleBook
-from tests.unit.core.changes.builders import GROUP, NAME, definition
-
-KIND = {"apiVersion": "crdkeeper.dev/v1alpha1", "kind": "VersionConversion", "metadata": {"name": NAME}}
-
-
-def crd() -> str:
-    found = definition()
-    found["spec"]["versions"].append({**found["spec"]["versions"][0], "name": "v2", "storage": False})
-    return f"{json.dumps(found)}\n---\n"
-
-
-def rules(spoke: str = "v2") -> str:
-    resource = {"group": GROUP, "resource": "widgets"}
-    return json.dumps({**KIND, "spec": {"resource": resource, "hub": "v1", "spokes": [{"version": spoke}]}})
-
-
-WITHOUT_CRD = json.dumps(
-    {**KIND, "spec": {"resource": {"group": GROUP, "resource": "gadgets"}, "hub": "v1", "spokes": []}}
-)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "rules" / "rules.yaml"
-    file.parent.mkdir()
-    file.write_text(crd() + rules())
-    return file
-
-
-@pytest.fixture
-def book(file: Path) -> RuleBook:
-    book = started((file.parent,))
-    assert list(book.conversions) == [NAME]
-    return book
-
-
-def started(paths: tuple[Path, ...]) -> RuleBook:
-    book = RuleBook(paths)
-    assert not book.refresh()
-    assert book.refresh()
-    return book
-
-
-def look_until_settled(book: RuleBook) -> None:
-    """Two looks that find the same; the first never counts."""
-    assert not book.refresh()
-    assert book.refresh()
-    assert not book.refresh()
-
-
-def scaled() -> str:
-    """The CRD and a rule without which the rest of the file is valid."""
-    found = json.loads(crd().removesuffix("\n---\n"))
-    field = {"type": "object", "properties": {"timeout": {"type": "integer"}}}
-    for version in found["spec"]["versions"]:
-        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": field}}}
-    rule = {"hub": "spec.timeout", "spoke": "spec.timeout", "scale": {"hub": 1, "spoke": 1000}}
-    resource = {"group": GROUP, "resource": "widgets"}
-    spokes = [{"version": "v2", "rules": [rule]}]
-    documents = [found, {**KIND, "spec": {"resource": resource, "hub": "v1", "spokes": spokes}}]
-    return yaml.safe_dump_all(documents, sort_keys=False)
+from tests.unit.core.changes.builders import NAME
+from tests.unit.webhook.rules.rulefiles import crd, look_until_settled, rules, scaled, started
 
 
 @pytest.mark.parametrize("begun", ["", crd(), crd() + rules("v3")], ids=["empty", "only the CRD", "all"])
@@ -271,105 +210,6 @@ def test_a_file_that_is_added_and_cannot_be_read_takes_no_replica_out_of_the_ser
     added.unlink()
     look_until_settled(book)
     assert book.conversions == {}
-
-
-def test_a_file_that_could_never_be_read_stays_a_problem(tmp_path: Path) -> None:
-    path = tmp_path / "rules.yaml"
-    path.symlink_to(path)
-    book = started((tmp_path,))
-    (tmp_path / "other.yaml").write_text("a: 1")
-    look_until_settled(book)
-    assert book.blocking == {str(path)}
-
-
-def test_one_that_never_served_is_not_ready_because_something_else_cannot_be_read(file: Path) -> None:
-    folder, hidden = file.parent, file.parent.rename(file.parent.with_name("hidden"))
-    folder.symlink_to(folder)
-    book = started((folder,))
-    assert book.blocking == {str(folder)}
-    # Now it can be listed, but its file cannot be read.
-    folder.unlink()
-    hidden.rename(folder)
-    file.unlink()
-    file.symlink_to(file)
-    look_until_settled(book)
-    assert book.blocking == {str(file)}
-
-
-@pytest.mark.parametrize("bad", ["{", WITHOUT_CRD], ids=["no YAML", "does not compile"])
-def test_only_what_is_bad_since_the_start_blocks(file: Path, book: RuleBook, bad: str) -> None:
-    added = file.with_name("added.yaml")
-    added.write_text(bad)
-    look_until_settled(book)
-    assert (list(book.conversions), len(book.problems), book.blocking) == ([NAME], 1, set())
-    again = started((file.parent,))
-    assert (list(again.conversions), again.blocking) == ([NAME], set(book.problems))
-    added.write_text("")
-    look_until_settled(again)
-    assert (again.problems, again.blocking) == ({}, set())
-    added.write_text(bad)
-    look_until_settled(again)
-    assert (len(again.problems), again.blocking) == (1, set())
-
-
-def test_a_pod_that_was_never_ready_waits_also_if_the_problem_changes_its_name(file: Path) -> None:
-    bad = file.with_name("bad.yaml")
-    bad.write_text("{")
-    book = started((file.parent,))
-    assert (list(book.conversions), book.blocking) == ([NAME], {str(bad)})
-    for content in (WITHOUT_CRD, "{"):
-        bad.write_text(content)
-        look_until_settled(book)
-        assert book.blocking == book.problems.keys() != set()
-    bad.rename(bad.with_name("other.yaml"))
-    look_until_settled(book)
-    assert book.blocking == book.problems.keys() != set()
-
-
-def test_a_directory_that_was_empty_at_the_start_and_gets_bad_rules_blocks(tmp_path: Path) -> None:
-    book = started((tmp_path,))
-    assert (book.problems, book.blocking) == ({}, set())
-    bad = tmp_path / "bad.yaml"
-    bad.write_text("{")
-    look_until_settled(book)
-    assert book.blocking == {str(bad)}
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        "kind: CustomResourceDefinition\nmetadata: some.name",
-        "kind: ThingList\nitems: 5",
-        "kind: VersionConversion\nspec: 5",
-    ],
-)
-def test_whatever_a_file_contains_the_others_serve(file: Path, book: RuleBook, odd: str) -> None:
-    added = file.with_name("odd.yaml")
-    added.write_text(odd)
-    look_until_settled(book)
-    assert (list(book.conversions), list(book.problems)) == ([NAME], [str(added)])
-
-
-def test_whatever_a_crd_contains_the_others_serve(file: Path, book: RuleBook) -> None:
-    """PyYAML takes the name of this field for a boolean."""
-    other = f"gadgets.{GROUP}"
-    content = yaml.safe_load(crd().removesuffix("\n---\n"))
-    content["metadata"]["name"] = other
-    for version in content["spec"]["versions"]:
-        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {True: {"type": "string"}}}}
-    rule = {**KIND, "metadata": {"name": other}, "spec": yaml.safe_load(rules())["spec"]}
-    rule["spec"]["resource"]["resource"] = "gadgets"
-    before = book.conversions
-    file.with_name("odd.yaml").write_text(yaml.safe_dump_all([content, rule]))
-    look_until_settled(book)
-    assert (list(before), list(book.conversions), list(book.problems)) == ([NAME], [NAME], [other])
-
-
-def test_text_that_is_no_date_is_a_problem_of_its_file(file: Path, book: RuleBook) -> None:
-    odd = file.with_name("odd.yaml")
-    odd.write_text("a: 2001-99-99")
-    look_until_settled(book)
-    assert (list(book.conversions), list(book.problems)) == ([NAME], [str(odd)])
 
 
 def test_files_that_change_all_the_time_are_named_once(
