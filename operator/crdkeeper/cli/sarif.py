@@ -9,7 +9,7 @@ from urllib.parse import quote
 from crdkeeper import __version__
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.input.files import Failed
-from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.severity import Severity
 

@@ -17,10 +17,10 @@ from crdkeeper.cli.compose.output import (
     print_unchecked,
 )
 from crdkeeper.cli.input.files import Failed, LocatedDefinition, check_standard_input, read
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composition.acceptance import with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
+from crdkeeper.core.documents.yamldocument import Position
 
 _REFUSED, _UNREADABLE = 1, 2
 

@@ -18,12 +18,12 @@ from crdkeeper.cli.compose.output import (
     print_unchecked,
 )
 from crdkeeper.cli.input.files import Failed, ForeignComposite, check_standard_input, read
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composer.update import judge_update
 from crdkeeper.core.composer.wording import listed
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.importing import crossplane, kro, pipeline
 from crdkeeper.core.importing.note import ImportNote, NotImportable
 from crdkeeper.core.text import count

@@ -7,9 +7,9 @@ import click
 
 from crdkeeper.apiserver.schema.violation import Unchecked
 from crdkeeper.cli.input.files import Failed, LocatedDefinition, WrittenObject
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line, print_json, print_yaml
 from crdkeeper.core.composition.problem import CompositeProblem
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.text import count
 
 MOST_PROBLEMS: Final = 500

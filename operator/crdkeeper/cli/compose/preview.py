@@ -8,8 +8,8 @@ from crdkeeper.cli.compose.output import MOST_PROBLEMS, place, print_failures, p
 from crdkeeper.cli.compose.previewoutput import PreviewOutput
 from crdkeeper.cli.input.files import Failed, WrittenObject, check_standard_input, read
 from crdkeeper.cli.input.options import connection_options, run_async
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import Trouble, line
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.templates.admission import admit_composition, is_composition, stored_composition
 from crdkeeper.core.templates.problem import TemplateProblem
 from crdkeeper.core.text import count

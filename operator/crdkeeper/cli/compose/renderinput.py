@@ -18,7 +18,7 @@ from crdkeeper.cli.input.files import (
     parse,
     read,
 )
-from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.templates.admission import is_composition
 from crdkeeper.core.templates.kinds import TargetKind, kinds_of
 from crdkeeper.core.templates.namespaces import Identity, identity_of

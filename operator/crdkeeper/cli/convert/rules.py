@@ -25,7 +25,6 @@ from crdkeeper.cli.input.files import (
     warn_of_old_manifests,
 )
 from crdkeeper.cli.input.options import run_async
-from crdkeeper.cli.input.yamldocument import Unreadable, documents
 from crdkeeper.cli.output.printing import Trouble, lines_of
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition_object
@@ -34,6 +33,7 @@ from crdkeeper.cluster.resources.versionconversions import list_conversions
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.verification import Trial, compile_trial
+from crdkeeper.core.documents.yamldocument import Unreadable, documents
 from crdkeeper.core.resourcenames import parse_resource, suggest
 from crdkeeper.operations.rights import NotPermitted, explained, rights_to_read
 

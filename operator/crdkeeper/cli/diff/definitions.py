@@ -10,10 +10,10 @@ import click
 from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
 from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, parse, read
 from crdkeeper.cli.input.paths import is_folder
-from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.documents.yamldocument import Document, Position
 from crdkeeper.operations.rights import explained, rights_to_read
 
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from crdkeeper.cli import sarif
 from crdkeeper.cli.input.files import Failed
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import Styled, line, print_json
 from crdkeeper.core.compatibility.change import Audience, Change, ChangeKind, Impact
 from crdkeeper.core.compatibility.compare import Comparison
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.text import count
 
 _DOCUMENTATION = "docs/diff.md"

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from crdkeeper.cli.input.files import CONFIGURATION
 from crdkeeper.cli.input.paths import is_symlink, may_be_file
-from crdkeeper.cli.input.yamldocument import Document, Unreadable, documents
+from crdkeeper.core.documents.yamldocument import Document, Unreadable, documents
 
 MAX_BYTES = 1 << 20
 _SECTIONS = ("diff", "lint")

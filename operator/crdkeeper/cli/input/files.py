@@ -14,8 +14,8 @@ import click
 
 from crdkeeper.cli.input.ignore import Suppressions, of_comments
 from crdkeeper.cli.input.paths import below, is_folder, may_be_file
-from crdkeeper.cli.input.yamldocument import Document, Position, Unreadable, documents
 from crdkeeper.cli.output.printing import line
+from crdkeeper.core.documents.yamldocument import Document, Position, Unreadable, documents
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade.v1form import (
     NEW_API_VERSION,

@@ -17,7 +17,7 @@ from operator import itemgetter
 
 import yaml
 
-from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.registry import known_ids
 
 MARK = "crdkeeper:ignore"

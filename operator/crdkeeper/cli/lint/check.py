@@ -8,10 +8,10 @@ from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.ignore import Suppressions
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configuration
 from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
 from crdkeeper.cli.lint.selection import Level
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.annotation import unused
 from crdkeeper.core.lint.authored import authored
 from crdkeeper.core.lint.convention import Convention

@@ -7,11 +7,11 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.cli.input.files import LocatedDefinition
-from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.documents.yamldocument import Document, Position
 from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
 from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.severity import Severity

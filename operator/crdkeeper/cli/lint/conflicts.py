@@ -10,9 +10,9 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.cli.input.files import LocatedDefinition
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.findings import LintFinding
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.conventions.definition import NAMES_CONFLICT
 
 

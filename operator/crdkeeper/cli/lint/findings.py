@@ -5,7 +5,7 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.input.files import Failed, Skipped
-from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.severity import Severity
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Failed, LocatedDefinition, Skipped, read
 from crdkeeper.cli.input.ignore import Suppressions
-from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.baseline import AcceptedFindings
 from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.samples import Samples, kind_of
+from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.found import Found
 from crdkeeper.core.lint.linter import MOST_STEPS
 

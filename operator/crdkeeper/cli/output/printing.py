@@ -17,7 +17,7 @@ import click
 import orjson
 import yaml
 
-from crdkeeper.cli.output.plainscalars import plain_scalar
+from crdkeeper.core.documents.plainscalars import plain_scalar
 from crdkeeper.core.text import UNSEEN, visible
 
 if TYPE_CHECKING:

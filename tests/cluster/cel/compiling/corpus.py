@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.cli.input.yamldocument import documents
+from crdkeeper.core.documents.yamldocument import documents
 from tests.cluster.cel.compiling.expressions import mutated
 
 _LIMITS: Final = ("maxItems", "maxLength", "maxProperties", "enum", "format")

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crdkeeper.cli.input.yamldocument import documents
+from crdkeeper.core.documents.yamldocument import documents
 from tests.cluster.definitions.lint.defaults import DEFAULTED
 from tests.cluster.definitions.lint.expressions import EXPRESSIONS
 from tests.cluster.definitions.lint.keywords import SMALL, VALUES, keyword_values

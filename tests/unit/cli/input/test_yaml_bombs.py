@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from crdkeeper.cli import main
-from crdkeeper.cli.output.plainscalars import plain_scalar
+from crdkeeper.core.documents.plainscalars import plain_scalar
 
 HEAD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b.c}\n"
 TENFOLD = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(

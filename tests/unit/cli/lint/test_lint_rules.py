@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from crdkeeper.cli.input.files import LocatedDefinition
-from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cli.lint.cluster import Live
+from crdkeeper.core.documents.yamldocument import Document, Position
 from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 from tests.unit.cli.lint.test_lint_conventions import CRD, configure, document, line_of, shown
 

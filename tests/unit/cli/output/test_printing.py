@@ -14,10 +14,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdkeeper.cli.input.yamldocument import documents
 from crdkeeper.cli.output import printing
 from crdkeeper.cli.output.logs import one_line_logs
 from crdkeeper.cli.output.printing import Styled, Trouble, as_json, as_yaml
+from crdkeeper.core.documents.yamldocument import documents
 from crdkeeper.core.text import visible
 from tests.unit.cli.hostile import ALL, assert_harmless
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from crdkeeper.cli.output.plainscalars import plain_scalar
+from crdkeeper.core.documents.plainscalars import plain_scalar
 
 MAX_DEPTH = 300
 MAX_NODES = 300_000

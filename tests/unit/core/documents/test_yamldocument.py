@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cli.input.yamldocument import MAX_DEPTH, Position, Unreadable, documents
-from crdkeeper.cli.output.plainscalars import plain_scalar
+from crdkeeper.core.documents.plainscalars import plain_scalar
+from crdkeeper.core.documents.yamldocument import MAX_DEPTH, Position, Unreadable, documents
 
 
 def only(text: str) -> Any:

@@ -1,0 +1,1 @@
+"""Reads YAML and JSON like kubectl."""
