@@ -359,8 +359,7 @@ class Composites:
             self.queue.add_within(key, again)
 
     def _ended(self, key: str, report: PassReport, began: float, again: float | None) -> None:
-        uid = report.composite["metadata"]["uid"] if report.composite is not None else ""
-        if uid not in self._keys:
+        if report.composite is not None and (uid := report.composite["metadata"]["uid"]) not in self._keys:
             self._looks.failures.forget(uid)  # what has failed since it went was not forgotten with it
         if key not in self._uids:
             self._news.forget(key)
