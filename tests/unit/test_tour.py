@@ -64,7 +64,7 @@ QUESTIONS = [
     ("Who deletes a StorageMigration after its TTL?", "controllers/storagemigration", "controller.py", ""),
     ("Where are the operator's metrics?", "controllers", "metrics.py", ""),
     ("What happens when one of the operator's tasks dies?", ".", "supervision.py", "supervise"),
-    ("How are the line numbers of YAML found?", "cli/input", "yamldocument.py", ""),
+    ("How are the line numbers of YAML found?", "core/documents", "yamldocument.py", ""),
     ("How does output become SARIF?", "cli", "sarif.py", ""),
     (
         "Who creates the CRD of a CompositeResourceDefinition?",
