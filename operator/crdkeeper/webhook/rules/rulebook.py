@@ -13,7 +13,6 @@ from pathlib import Path
 from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import Any, Protocol
 
-import yaml
 from pydantic import ValidationError
 
 from crdkeeper.api.texts import described
@@ -21,10 +20,10 @@ from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.core.conversion.bundle import BadBundle, packed, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.documents.yamldocument import Unreadable, documents
 
 _log = logging.getLogger(__name__)
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yaml", ".yml", ".json")
 _START_SECONDS = 0.5
 _START_LOOKS = 10
@@ -170,8 +169,10 @@ class RuleBook:
                     _sort_in(document, definitions, rules)
             except ValidationError as error:
                 problems[file] = described(error)
-            except (yaml.YAMLError, ValueError) as error:  # also of text that is no date
-                problems[file] = " ".join(str(error).split())
+            except Unreadable as error:
+                problems[file] = f"line {error.position.line}: {error}"
+            except UnicodeDecodeError:
+                problems[file] = "not UTF-8"
             except Exception as error:
                 # Whatever one file contains, the others serve.
                 _log.exception("%s cannot be read", file)
@@ -285,7 +286,8 @@ def _mode(path: Path) -> int:
 
 
 def _documents(content: bytes) -> Iterator[Any]:
-    for document in yaml.load_all(content, _LOADER):
+    for each in documents(content.decode("utf-8-sig")):
+        document = each.value
         if isinstance(document, dict) and str(document.get("kind")).endswith("List"):
             yield from document.get("items") or ()
         else:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from crdkeeper.core.conversion.bundle import unpacked
 from crdkeeper.webhook.rules.rulebook import RuleBook
 from tests.unit.core.changes.builders import GROUP, NAME
 from tests.unit.webhook.rules.rulefiles import KIND, WITHOUT_CRD, crd, look_until_settled, rules, started
@@ -88,12 +89,12 @@ def test_whatever_a_file_contains_the_others_serve(file: Path, book: RuleBook, o
 
 
 def test_whatever_a_crd_contains_the_others_serve(file: Path, book: RuleBook) -> None:
-    """PyYAML takes the name of this field for a boolean."""
     other = f"gadgets.{GROUP}"
     content = yaml.safe_load(crd().removesuffix("\n---\n"))
     content["metadata"]["name"] = other
     for version in content["spec"]["versions"]:
-        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {True: {"type": "string"}}}}
+        field = {"type": "integer", "enum": [1 << 64]}  # more than orjson writes
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"a": field}}}
     rule = {**KIND, "metadata": {"name": other}, "spec": yaml.safe_load(rules())["spec"]}
     rule["spec"]["resource"]["resource"] = "gadgets"
     before = book.conversions
@@ -102,8 +103,35 @@ def test_whatever_a_crd_contains_the_others_serve(file: Path, book: RuleBook) ->
     assert (list(before), list(book.conversions), list(book.problems)) == ([NAME], [NAME], [other])
 
 
-def test_text_that_is_no_date_is_a_problem_of_its_file(file: Path, book: RuleBook) -> None:
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("[" * 100_000, "line 1: nested deeper than 300 levels"),
+        ("a: &a [*a]", "line 1: "),
+        ("a: 1\nb: {", "line 3: not YAML: "),
+        ("a: \xff", "not UTF-8"),
+    ],
+    ids=["deep", "endless", "cut", "bytes"],
+)
+def test_a_file_that_cannot_be_read_is_named_with_the_line(
+    file: Path, book: RuleBook, content: str, problem: str
+) -> None:
     odd = file.with_name("odd.yaml")
-    odd.write_text("a: 2001-99-99")
+    odd.write_bytes(content.encode("latin-1"))
     look_until_settled(book)
-    assert (list(book.conversions), list(book.problems)) == ([NAME], [str(odd)])
+    assert list(book.problems) == [str(odd)]
+    assert book.problems[str(odd)].startswith(problem)
+
+
+def test_yaml_means_the_same_as_for_kubectl(file: Path, book: RuleBook) -> None:
+    """PyYAML takes these values for a number, a date that is none, and a text."""
+    content = yaml.safe_load(crd().removesuffix("\n---\n"))
+    fields = "{a: {type: string, enum: [16:9, 2001-99-99]}, b: {type: number, maximum: 1e3}}"
+    for version in content["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": "SCHEMA"}
+    text = yaml.safe_dump(content).replace("SCHEMA", f"{{type: object, properties: {fields}}}")
+    file.write_text(f"{text}---\n{rules()}")
+    look_until_settled(book)
+    assert book.problems == {}
+    found = unpacked(book.conversions[NAME].bundle).schemas["v1"]["properties"]
+    assert (found["a"]["enum"], found["b"]["maximum"]) == (["16:9", "2001-99-99"], 1000)
