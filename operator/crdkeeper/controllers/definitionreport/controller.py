@@ -5,8 +5,6 @@ Gather the facts, let the core plan the report, apply the difference. Slow facts
 """
 
 import asyncio
-import logging
-import time
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +31,7 @@ from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionreport.assessor import Assessor
 from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
+from crdkeeper.controllers.definitionreport.refusals import Refusals
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
@@ -52,13 +51,8 @@ from crdkeeper.core.diagnosis.report import (
 from crdkeeper.core.diagnosis.verdict import Reason
 from crdkeeper.core.policy.labels import MIGRATION_LABEL, overruled_label, unknown_label
 
-_log = logging.getLogger(__name__)
-
 _GATHERING_SECONDS = 0.1
 """A new CRD's status changes three times in a row."""
-_FORBIDDEN_SECONDS = 5.0
-_COMPLAINT_SECONDS = 60.0
-"""A right that is missing for one report is missing for all: log it at most once a minute."""
 _VERIFYING_SECONDS = 0.25
 
 
@@ -85,7 +79,6 @@ class DefinitionReports:
         self._reported: dict[str, tuple[str, Mapping[str, ReportedCondition]]] = {}
         """For each CRD name, the uid and the conditions that this process last announced."""
         self._counted: dict[str, tuple[Reason, ...]] = {}
-        self._complain_after = 0.0
         self._being_written: dict[str, tuple[str, Mapping[str, Any]] | None] = {}
         """The reports that are being written, with the last event of each: mostly, it shows that write."""
         self._groups: dict[str, set[str]] = {}
@@ -94,6 +87,7 @@ class DefinitionReports:
         self._unverified: dict[str, None] = {}
         self._loaded = asyncio.Event()
         self._queue = WorkQueue(self._reconcile, workers=8)
+        self._refusals = Refusals(self._queue.add)
         self._assessor = Assessor(client, self._queue.add)
         self._probes = Probes(probes, self._subject, self._queue.add, self._assessor.is_crowded)
         state.listen(self._saw)
@@ -194,6 +188,7 @@ class DefinitionReports:
         self._unverified.pop(name, None)
         self._assessor.forget(name)
         self._probes.forget(name)
+        self._refusals.forget(name)
         self._count(name, None)
 
     # Gather, plan, apply
@@ -254,14 +249,17 @@ class DefinitionReports:
         if wanted.recorded and not (record is not None and wanted.is_as(record)):
             self._assessor.order(name)
             return
+        if name in self._refusals:
+            return
         self._being_written[name] = None
         try:
             await self._apply(seen.definition, wanted, record)
         except ApiError as error:
             if error.code != 403:
                 raise
-            self._is_forbidden(error)
-            self._queue.add_within(name, _FORBIDDEN_SECONDS)
+            self._refusals.refused(name, error)
+        else:
+            self._refusals.written(name)
         finally:
             event = self._being_written.pop(name)
             if event is not None:
@@ -329,12 +327,6 @@ class DefinitionReports:
                 f"{change.reason.condition}: {change.message}",
                 instance=self._identity,
             )
-
-    def _is_forbidden(self, error: ApiError) -> None:
-        now = time.monotonic()
-        if now > self._complain_after:
-            _log.warning("A DefinitionReport cannot be written: %s. Apply manifests/rbac.", error.message)
-            self._complain_after = now + _COMPLAINT_SECONDS
 
     def _count(self, name: str, wanted: Wanted | None) -> None:
         """Update the metrics: how many CRDs are in which status of which condition."""
