@@ -7,7 +7,6 @@ the current exec plugins. So `kubernetes.config` reads, and pykube-ng gets an ad
 
 import os
 import ssl
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -15,12 +14,14 @@ from typing import Any, Final
 import yaml
 from kubernetes import config as kubernetes_config
 from kubernetes.client import Configuration
+from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 from pykube.config import KubeConfig
 from pykube.http import HTTPClient
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
+from crdkeeper.core.kubeconfig.context import current_context
 from crdkeeper.scripting.errors import ConnectError
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -51,14 +52,15 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
                 kubernetes_config.load_incluster_config(client_configuration=loaded)
                 namespace = NAMESPACE_FILE.read_text(encoding="utf-8").strip()
             else:
-                kubernetes_config.load_kube_config(
-                    config_file=files,
-                    context=context,
-                    client_configuration=loaded,
-                    persist_config=False,
+                merged = KubeConfigMerger(files)
+                loader = KubeConfigLoader(
+                    merged.config,
+                    active_context=context or current_context(merged.config_files.values()),
+                    config_base_path=None,
                     temp_file_path=directory,
                 )
-                namespace = _namespace(files, context)
+                loader.load_and_set(loaded)
+                namespace = str(loader.current_context["context"].get("namespace") or "default")
             adapter = _Adapter(_tls(loaded), loaded.tls_server_name)
     except (kubernetes_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         where = "This pod's ServiceAccount" if in_pod else files
@@ -68,13 +70,6 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
     if loaded.proxy:
         client.session.proxies = {"http": loaded.proxy, "https": loaded.proxy}
     return client
-
-
-def _namespace(files: str, context: str | None) -> str:
-    """The namespace that kubectl would use for namespaced objects."""
-    contexts, current = kubernetes_config.list_kube_config_contexts(config_file=files)
-    found: Mapping[str, Any] = next((each for each in contexts if each["name"] == context), current)
-    return str(found["context"].get("namespace") or "default")
 
 
 def _address(loaded: Configuration, namespace: str) -> KubeConfig:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import ssl
 import tempfile
 from collections.abc import Mapping
@@ -75,6 +76,18 @@ def test_the_kubeconfig_of_the_environment_is_used(tmp_path: Path, monkeypatch: 
         (request,) = server.requests
     assert token(request) == "t1"
     assert connect(context="other").url == "http://other.example.com"
+
+
+def test_the_first_of_several_files_says_which_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for name in ("first", "second"):
+        files.append(kubeconfig(tmp_path / name, f"http://{name}.example.com"))
+        files[-1].write_text(files[-1].read_text().replace("this", name), encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, files)))
+    assert connect().url == "http://first.example.com"
+    assert connect(context="second").url == "http://second.example.com"
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", "a: 1", "current-context: this"])

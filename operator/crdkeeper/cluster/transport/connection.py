@@ -23,6 +23,7 @@ from yarl import URL
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.fence import Fence
 from crdkeeper.cluster.transport.http1 import Http1Pool
+from crdkeeper.cluster.transport.kubeconfig import read_context
 from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import verifying
 
@@ -71,13 +72,8 @@ class Connection:
                     kubernetes_config.load_incluster_config(client_configuration=loaded)
                     named = _pod_namespace()
                 else:
-                    found = await kubernetes_config.load_kube_config(
-                        config_file=self._files(),
-                        context=self.context,
-                        client_configuration=loaded,
-                        persist_config=False,
-                    )
-                    named = found.current_context["context"].get("namespace")
+                    read = await read_context(self._files(), self.context)
+                    loaded, named = read.configuration, read.namespace
             except (
                 kubernetes_config.ConfigException,
                 OSError,

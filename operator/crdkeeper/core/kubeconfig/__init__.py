@@ -1,0 +1,1 @@
+"""What kubectl makes of kubeconfigs and of its environment, where the libraries that read them differ."""
