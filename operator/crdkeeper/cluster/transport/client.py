@@ -321,7 +321,7 @@ class Client:
             if answer.code < 400:
                 return answer.json()
             if answer.code == 401 and attempt == 0:
-                await self.connection.load()
+                await self.connection.renew()
                 self._headers_until = 0.0
             elif last or once or not (answer.code == 429 or answer.code >= 500):
                 raise ApiError(answer.code, answer.json())

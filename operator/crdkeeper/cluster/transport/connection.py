@@ -11,7 +11,7 @@ from collections.abc import Mapping, MutableSet, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 import kopf
@@ -35,6 +35,15 @@ REQUEST_SECONDS = 75.0
 _DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
+_WHERE: Final = {
+    "host": "server",
+    "proxy": "proxy-url",
+    "ssl_ca_cert": "certificate authority",
+    "verify_ssl": "insecure-skip-tls-verify",
+    "tls_server_name": "tls-server-name",
+}
+"""What must stay as it was first read: connections are made by it, and credentials are for nobody else."""
+
 
 class ConfigurationError(Exception):
     """Neither a usable kubeconfig nor a pod's ServiceAccount was found."""
@@ -55,37 +64,55 @@ class Connection:
 
     kubeconfig: Path | None = None
     context: str | None = None
+    """Once loaded, the one that is used: what others make the current one meanwhile does not count."""
     namespace: str = field(default="default", init=False)
     """As for kubectl: that of the context, or in a pod that of its ServiceAccount. Known once loaded."""
     _configuration: Configuration = field(default_factory=Configuration, init=False)
+    _loaded: bool = field(default=False, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def load(self) -> None:
-        """Read the configuration; also again later, when credentials may have been renewed.
+        """Read the configuration, unless that was done before. Raises ConfigurationError."""
+        async with self._lock:
+            if not self._loaded:
+                await self._read()
 
-        Raises ConfigurationError.
+    async def renew(self) -> None:
+        """Read the configuration again: the credentials may have been renewed.
+
+        Raises ConfigurationError, also if it leads elsewhere now; then all stays as it was.
         """
         async with self._lock:
-            loaded, named = Configuration(), ""
-            try:
-                if self._in_cluster():
-                    kubernetes_config.load_incluster_config(client_configuration=loaded)
-                    named = _pod_namespace()
-                else:
-                    read = await read_context(self._files(), self.context)
-                    loaded, named = read.configuration, read.namespace
-            except (
-                kubernetes_config.ConfigException,
-                OSError,
-                ValueError,
-                TypeError,
-                yaml.YAMLError,
-            ) as error:
-                why = " ".join(str(error).split()).rstrip(".")
-                raise ConfigurationError(
-                    f"No cluster configured: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
-                ) from error
-            self._configuration, self.namespace = loaded, str(named or "default")
+            await self._read()
+
+    async def _read(self) -> None:
+        loaded, named, context = Configuration(), "", self.context
+        try:
+            if self._in_cluster():
+                kubernetes_config.load_incluster_config(client_configuration=loaded)
+                named = _pod_namespace()
+            else:
+                read = await read_context(self._files(), self.context)
+                loaded, named, context = read.configuration, read.namespace, read.name
+        except (
+            kubernetes_config.ConfigException,
+            OSError,
+            ValueError,
+            TypeError,
+            yaml.YAMLError,
+        ) as error:
+            why = " ".join(str(error).split()).rstrip(".")
+            raise ConfigurationError(
+                f"No cluster configured: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
+            ) from error
+        if not self._loaded:
+            self._loaded, self.context, self.namespace = True, context, str(named or "default")
+        elif changed := _moved(self._configuration, loaded):
+            raise ConfigurationError(
+                f"The kubeconfig now leads elsewhere: the {changed} of the context {context!r} has changed. "
+                "Restart to use it."
+            )
+        self._configuration = loaded
 
     def _files(self) -> str:
         """The kubeconfig; the environment variable may list several paths, of which one must exist."""
@@ -176,7 +203,7 @@ class Connection:
 
         Each task that sends a request is added to `senders`.
         """
-        await self.load()
+        await self.renew()
         loaded, header = self._configuration, await self.authorization()
         headers = {"Authorization": header} if header else None
         noting = [] if senders is None else [_noting(senders)]
@@ -185,6 +212,14 @@ class Connection:
             aiohttp_session=self.session(headers=headers, middlewares=noting, response_class=ShallowResponse),
             credentials=(header, loaded.cert_file, loaded.key_file),
         )
+
+
+def _moved(old: Configuration, new: Configuration) -> str | None:
+    """What has changed of where requests go, and of who is trusted there; None if nothing has."""
+    return next(
+        (said for name, said in _WHERE.items() if getattr(old, name) != getattr(new, name)),
+        None,
+    )
 
 
 def _pod_namespace() -> str:

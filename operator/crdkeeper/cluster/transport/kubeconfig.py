@@ -12,6 +12,7 @@ from crdkeeper.core.kubeconfig.context import current_context
 class ContextRead:
     """A context of the kubeconfig: the cluster with the credentials, and the namespace (empty if none)."""
 
+    name: str
     configuration: Configuration
     namespace: str
 
@@ -29,4 +30,5 @@ async def read_context(files: str, context: str | None) -> ContextRead:
     )
     loaded = Configuration()
     await loader.load_and_set(loaded)
-    return ContextRead(loaded, loader.current_context["context"].get("namespace") or "")
+    found = loader.current_context
+    return ContextRead(found["name"], loaded, found["context"].get("namespace") or "")

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
+from tests.unit.cluster.transport.localserver import failure, json, serving
 
 Json = Any
 
@@ -53,3 +55,47 @@ async def test_the_first_of_several_files_says_which_cluster(
     named = Connection(context="three")
     await named.load()
     assert named.host == "https://three.example.com"
+
+
+async def test_another_current_context_does_not_move_what_runs(tmp_path: Path) -> None:
+    """Neither when credentials are read again, nor for a second client."""
+    path = tmp_path / "config"
+    async with (
+        serving(failure(401, "Unauthorized"), json({})) as ours,
+        serving(json({})) as theirs,
+        Client(Connection(config(path, "ours", ours=ours.url, theirs=theirs.url))) as client,
+    ):
+        config(path, "theirs", {"token": "renewed"}, ours=ours.url, theirs=theirs.url)
+        await client.request("PATCH", "/x", {})
+        async with Client(client.connection) as second:
+            await second.request("GET", "/y")
+    assert theirs.requests == []
+    assert [each.path for each in ours.requests] == ["/x", "/x", "/y"]
+    assert [each.headers["Authorization"] for each in ours.requests[1:]] == ["Bearer renewed"] * 2
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [
+        ({"server": "https://elsewhere.example.com"}, "the server of the context 'this'"),
+        ({"proxy-url": "http://proxy.example.com"}, "the proxy-url of"),
+        ({"certificate-authority-data": "b3RoZXI="}, "the certificate authority of"),
+        ({"insecure-skip-tls-verify": True}, "the insecure-skip-tls-verify of"),
+        ({"tls-server-name": "elsewhere"}, "the tls-server-name of"),
+    ],
+)
+async def test_nothing_is_sent_where_the_kubeconfig_leads_later(
+    cluster: Mapping[str, Json], words: str, tmp_path: Path
+) -> None:
+    connection = Connection(config(tmp_path / "config"))
+    await connection.load()
+    config(tmp_path / "config", user={"token": "theirs"}, cluster=cluster)
+    for attempt in (connection.renew, connection.kopf_login):
+        with pytest.raises(ConfigurationError, match=words):
+            await attempt()
+    await connection.load()
+    assert connection.host == "https://this.example.com"
+    assert await connection.authorization() == "Bearer t"
+    config(tmp_path / "config", user={"token": "renewed"})
+    await connection.renew()
+    assert await connection.authorization() == "Bearer renewed"
