@@ -21,7 +21,9 @@ from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
-from crdkeeper.core.kubeconfig.context import current_context
+from crdkeeper.core.kubeconfig.context import current_context, user_of
+from crdkeeper.core.kubeconfig.credentials import check_plugin
+from crdkeeper.core.kubeconfig.error import KubeconfigError
 from crdkeeper.scripting.errors import ConnectError
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -53,18 +55,25 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
                 namespace = NAMESPACE_FILE.read_text(encoding="utf-8").strip()
             else:
                 merged = KubeConfigMerger(files)
+                documents = merged.config_files.values()
                 loader = KubeConfigLoader(
                     merged.config,
-                    active_context=context or current_context(merged.config_files.values()),
+                    active_context=context or current_context(documents),
                     config_base_path=None,
                     temp_file_path=directory,
                 )
                 loader.load_and_set(loaded)
-                namespace = str(loader.current_context["context"].get("namespace") or "default")
+                of = loader.current_context["context"]
+                namespace = str(of.get("namespace") or "default")
+                check_plugin(
+                    user_of(documents, of.get("user")), loaded.api_key.get("BearerToken"), loaded.cert_file
+                )
             adapter = _Adapter(_tls(loaded), loaded.tls_server_name)
     except (kubernetes_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         where = "This pod's ServiceAccount" if in_pod else files
         raise ConnectError(f"{where} does not point to a cluster: {error}") from error
+    except KubeconfigError as error:
+        raise ConnectError(str(error)) from error
     client = HTTPClient(_address(loaded, namespace), timeout=_REQUEST_SECONDS, http_adapter=adapter)
     client.session.auth = _Token(loaded)
     if loaded.proxy:

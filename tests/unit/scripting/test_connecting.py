@@ -147,6 +147,13 @@ def test_a_plugin_that_gives_a_token_is_run(tmp_path: Path) -> None:
     assert [token(each) for each in server.requests] == ["from-plugin"]
 
 
+def test_nobody_is_asked_without_the_credentials_of_the_plugin(tmp_path: Path) -> None:
+    """It would be as system:anonymous."""
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
+    with pytest.raises(ConnectError, match=r"^The exec plugin 'false' gave no credentials$"):
+        connect(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {"exec": plugin}))
+
+
 def test_certificates_and_keys_are_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = Authority()
     mine, theirs = authority.issue(), authority.issue()

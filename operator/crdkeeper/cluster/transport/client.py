@@ -24,6 +24,7 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.transport.connection import (
     CONNECT_SECONDS,
     REQUEST_SECONDS,
+    ConfigurationError,
     Connection,
     refuse_redirect,
 )
@@ -116,6 +117,8 @@ class Client:
         self._lean_headers: dict[tuple[str, str], str] = {}
         self._headers: dict[str, str] = {}
         self._headers_until = 0.0
+        self._renewals = 0
+        """Those of the connection by which the headers are."""
         self._ids = RequestIds()
         self.fence = Fence()
         """Passed by all requests but GET; closed, they raise Unreachable."""
@@ -216,7 +219,7 @@ class Client:
 
     async def _opening(self, accept: str) -> tuple[str, dict[str, str]]:
         """The id and the headers of a request."""
-        if time.monotonic() > self._headers_until:
+        if time.monotonic() > self._headers_until or self._renewals != self.connection.renewals:
             await self._renew_headers()
         id = self._ids.next()
         return id, {**self._headers, "Accept": accept, AUDIT_ID: id}
@@ -244,7 +247,7 @@ class Client:
         """Like `send`, with less than half of its CPU time. Raises Unreachable."""
         if self._pool is None:
             return await self.send(method, path, content=content, content_type=content_type, accept=accept)
-        if time.monotonic() > self._headers_until:
+        if time.monotonic() > self._headers_until or self._renewals != self.connection.renewals:
             await self._renew_headers()
         headers = self._lean_headers.get((content_type, accept))
         if headers is None:
@@ -261,6 +264,7 @@ class Client:
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))
 
     async def _renew_headers(self) -> None:
+        self._renewals = self.connection.renewals
         authorization = await self._authorization()
         self._headers = {"User-Agent": f"crdkeeper/{__version__}"}
         if authorization:
@@ -293,10 +297,12 @@ class Client:
 
         Retries 429 and 5xx a few times (for reads also a missing answer), and 401 once with reloaded
         credentials. With `once`, only the latter: the caller decides when it tries again. With `lean`, by
-        `send_lean`: for small writes, of which there are thousands. Raises ApiError or Unreachable; TooLarge
-        if the answer has more than `most` bytes, which `lean` does not look at.
+        `send_lean`: for small writes, of which there are thousands. Raises ApiError or Unreachable:
+        NoCredentials if they cannot be reloaded, TooLarge if the answer has more than `most` bytes, which
+        `lean` does not look at.
         """
         content = None if body is None else orjson.dumps(body)
+        renewals = self.connection.renewals
         for attempt in range(_READ_ATTEMPTS):
             last = attempt == _READ_ATTEMPTS - 1
             try:
@@ -321,8 +327,12 @@ class Client:
             if answer.code < 400:
                 return answer.json()
             if answer.code == 401 and attempt == 0:
-                await self.connection.renew()
-                self._headers_until = 0.0
+                try:
+                    await self.connection.renew(renewals)
+                except ConfigurationError as error:
+                    raise NoCredentials(
+                        f"{_named(method, path)}: 401, and no new credentials: {error}"
+                    ) from error
             elif last or once or not (answer.code == 429 or answer.code >= 500):
                 raise ApiError(answer.code, answer.json())
             else:

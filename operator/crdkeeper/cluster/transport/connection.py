@@ -26,6 +26,7 @@ from crdkeeper.cluster.transport.http1 import Http1Pool
 from crdkeeper.cluster.transport.kubeconfig import read_context
 from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import verifying
+from crdkeeper.core.kubeconfig.error import KubeconfigError
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 75.0
@@ -67,6 +68,10 @@ class Connection:
     """Once loaded, the one that is used: what others make the current one meanwhile does not count."""
     namespace: str = field(default="default", init=False)
     """As for kubectl: that of the context, or in a pod that of its ServiceAccount. Known once loaded."""
+    renewals: int = field(default=0, init=False)
+    """How often the credentials were read again, or could not be."""
+    _failure: str = field(default="", init=False)
+    """Why the last time they could not."""
     _configuration: Configuration = field(default_factory=Configuration, init=False)
     _loaded: bool = field(default=False, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -77,13 +82,23 @@ class Connection:
             if not self._loaded:
                 await self._read()
 
-    async def renew(self) -> None:
+    async def renew(self, renewals: int) -> None:
         """Read the configuration again: the credentials may have been renewed.
 
-        Raises ConfigurationError, also if it leads elsewhere now; then all stays as it was.
+        Whoever was refused says how many `renewals` there were when he sent: if there was another one since,
+        its result counts. Raises ConfigurationError, also if the configuration leads elsewhere now; then all
+        stays as it was.
         """
         async with self._lock:
-            await self._read()
+            if renewals == self.renewals:
+                try:
+                    await self._read()
+                    self._failure = ""
+                except ConfigurationError as error:
+                    self._failure = str(error)
+                self.renewals += 1
+            if self._failure:
+                raise ConfigurationError(self._failure)
 
     async def _read(self) -> None:
         loaded, named, context = Configuration(), "", self.context
@@ -94,6 +109,8 @@ class Connection:
             else:
                 read = await read_context(self._files(), self.context)
                 loaded, named, context = read.configuration, read.namespace, read.name
+        except KubeconfigError as error:
+            raise ConfigurationError(str(error)) from error
         except (
             kubernetes_config.ConfigException,
             OSError,
@@ -203,7 +220,7 @@ class Connection:
 
         Each task that sends a request is added to `senders`.
         """
-        await self.renew()
+        await self.renew(self.renewals)
         loaded, header = self._configuration, await self.authorization()
         headers = {"Authorization": header} if header else None
         noting = [] if senders is None else [_noting(senders)]

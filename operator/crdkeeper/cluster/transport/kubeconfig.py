@@ -1,11 +1,17 @@
 """Reads kubeconfigs like kubectl: `kubernetes.aio.config` does, but where it differs this decides."""
 
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kubernetes.aio.client import Configuration
+from kubernetes.aio.config import kube_config
 from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
-from crdkeeper.core.kubeconfig.context import current_context
+from crdkeeper.core.kubeconfig.context import current_context, user_of
+from crdkeeper.core.kubeconfig.credentials import check_plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +26,38 @@ class ContextRead:
 async def read_context(files: str, context: str | None) -> ContextRead:
     """Read that context, or else the current one. `files` are paths, as in KUBECONFIG.
 
-    Raises ConfigException, OSError, ValueError, TypeError or YAMLError.
+    Raises KubeconfigError; and ConfigException, OSError, ValueError, TypeError or YAMLError.
     """
     merged = KubeConfigMerger(files)
+    documents = merged.config_files.values()
     loader = KubeConfigLoader(
-        merged.config,
-        active_context=context or current_context(merged.config_files.values()),
-        config_base_path=None,
+        merged.config, active_context=context or current_context(documents), config_base_path=None
     )
-    loaded = Configuration()
-    await loader.load_and_set(loaded)
-    found = loader.current_context
+    found, loaded = loader.current_context, Configuration()
+    with _listening() as said:
+        await loader.load_and_set(loaded)
+    user = user_of(documents, found["context"].get("user"))
+    check_plugin(user, loaded.api_key.get("BearerToken"), loaded.cert_file, said)
     return ContextRead(found["name"], loaded, found["context"].get("namespace") or "")
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    """The errors that the library only logs: why an exec plugin gave no credentials.
+
+    They are not logged. If there are other credentials, kubectl would not have run the plugin.
+    """
+    said: list[str] = []
+    task = asyncio.current_task()
+
+    def keep(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR or asyncio.current_task() is not task:
+            return True
+        said.append(record.getMessage())
+        return False
+
+    kube_config.logger.addFilter(keep)
+    try:
+        yield said
+    finally:
+        kube_config.logger.removeFilter(keep)

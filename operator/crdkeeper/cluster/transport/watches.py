@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 from urllib.parse import quote
 
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
-from crdkeeper.cluster.transport.connection import ConfigurationError
+from crdkeeper.cluster.transport.client import ApiError, Client, NoCredentials, Unreachable, may_pass
 from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.migration.pace import backoff
 
@@ -59,8 +58,8 @@ async def follow(
     `selector` is a label selector, `fields` a field selector, `accept` the form of the objects. `begun` is
     called whenever a watch was accepted. `ends` says of which refusals to raise.
 
-    Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or the
-    ConfigurationError if no credentials have been accepted for `REFUSED_SECONDS`.
+    Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or
+    NoCredentials if no credentials have been accepted for `REFUSED_SECONDS`.
     """
     loop = asyncio.get_running_loop()
     failures = 0
@@ -88,12 +87,12 @@ async def follow(
                 begun=begun,
             ):
                 await saw(type_, found)
-        except (ApiError, Unreachable, ConfigurationError) as error:
+        except (ApiError, Unreachable) as error:
             heard(str(error))
             if isinstance(error, ApiError) and ends(error):
                 raise
             code = error.code if isinstance(error, ApiError) else 0
-            if code == 401 or isinstance(error, ConfigurationError):
+            if code == 401 or isinstance(error, NoCredentials):
                 refused_since = loop.time() if refused_since is None else refused_since
                 if loop.time() - refused_since >= REFUSED_SECONDS:
                     raise

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from crdkeeper.cluster.resources.composites import first_composites, page_of_first
 from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.cluster.transport.watches import watch
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.core.migration.pace import backoff
@@ -118,7 +117,7 @@ class CompositeWatches:
                 ):
                     if type_ in ("ADDED", "DELETED"):
                         self._changed(name)
-            except (ApiError, Unreachable, ConfigurationError) as error:
+            except (ApiError, Unreachable) as error:
                 version = ""
                 wait = self._pause(name, error, failures)
                 failures += 1

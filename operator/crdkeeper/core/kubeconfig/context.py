@@ -1,4 +1,4 @@
-"""Which context is the current one, if KUBECONFIG lists several files."""
+"""What counts if KUBECONFIG lists several files: the current context, and entries with the same name."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,3 +12,10 @@ def current_context(files: Iterable[Mapping[str, Any]]) -> str | None:
     """
     named: Iterable[str | None] = (each.get("current-context") for each in files)
     return next(filter(None, named), None)
+
+
+def user_of(files: Iterable[Mapping[str, Any]], name: str | None) -> dict[str, Any]:
+    """What the first file with a user of that name says of it; empty if none does."""
+    users = (each for file in files for each in file.get("users") or ())
+    found: dict[str, Any] = next((each for each in users if each["name"] == name), {})
+    return found.get("user") or {}

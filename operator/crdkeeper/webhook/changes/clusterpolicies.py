@@ -18,7 +18,7 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.cluster.resources.changewebhook import COLLECTION, NAME, address_of, token_of
-from crdkeeper.cluster.transport.client import ApiError, Client, TooLarge, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, NoCredentials, TooLarge, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.watches import follow, listed
 from crdkeeper.core.conversion.target import WebhookAddress
@@ -224,7 +224,7 @@ class ClusterPolicies:
                     heard=heard,
                     ends=lambda error: error.code in (401, 403, 404),
                 )
-            except (ApiError, ConfigurationError) as error:
+            except (ApiError, NoCredentials, ConfigurationError) as error:
                 if str(error) != told:
                     told = str(error)
                     _log.info("What changes of CRDs are judged by cannot be read: %s", told)

@@ -13,7 +13,14 @@ from typing import Any
 
 from crdkeeper.apiserver.dnsnames import subdomain_errors
 from crdkeeper.cluster.resources.versionconversions import BUNDLE_SELECTOR, bundle_of, bundles_path
-from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
+from crdkeeper.cluster.transport.client import (
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    NoCredentials,
+    Unreachable,
+    find,
+)
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.namespaces import Home, look_home, until_uninstalled
 from crdkeeper.cluster.transport.watches import REFUSED_SECONDS, follow
@@ -78,7 +85,7 @@ class ClusterRules:
         while True:
             try:
                 await follow(client, collection, load, self._saw, selector=BUNDLE_SELECTOR, heard=self._hear)
-            except (ApiError, ConfigurationError) as error:
+            except (ApiError, NoCredentials) as error:
                 if not self.conversions:
                     raise
                 if not self._locked_out:

@@ -1,16 +1,19 @@
 """Which cluster a kubeconfig leads to, and as whom: as kubectl has it."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
+from aiohttp import web
 
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import Client, NoCredentials
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
-from tests.unit.cluster.transport.localserver import failure, json, serving
+from tests.unit.cluster.transport.localserver import Handler, failure, json, serving
 
 Json = Any
 
@@ -34,6 +37,52 @@ def config(
     }
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
+
+
+class Plugin:
+    """An exec plugin that gives a token, or fails, and leaves a line for each run."""
+
+    def __init__(self, directory: Path) -> None:
+        self._answer, self._runs = directory / "answer", directory / "runs"
+        self.user = {
+            "exec": {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "command": "sh",
+                "args": ["-c", f"echo ran >> {self._runs}; . {self._answer}"],
+            }
+        }
+        self.gives("first")
+
+    def gives(self, token: str) -> None:
+        """From now on."""
+        version = self.user["exec"]["apiVersion"]
+        self.says({"apiVersion": version, "kind": "ExecCredential", "status": {"token": token}})
+
+    def says(self, credential: Json) -> None:
+        """Whatever it is."""
+        self._answer.write_text(f"echo '{orjson.dumps(credential).decode()}'")
+
+    def fails(self) -> None:
+        """From now on, with a message in red."""
+        self._answer.write_text(r"printf '\033[31mlog in\nagain' >&2; exit 3")
+
+    @property
+    def runs(self) -> int:
+        """How often it was run."""
+        return len(self._runs.read_text().splitlines())
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    return Plugin(tmp_path)
+
+
+def accepting(*tokens: str) -> Handler:
+    async def answer(request: web.Request) -> web.Response:
+        accepted = request.headers.get("Authorization") in [f"Bearer {each}" for each in tokens]
+        return await (json({}) if accepted else failure(401, "Unauthorized"))(request)
+
+    return answer
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *files: Path) -> None:
@@ -90,12 +139,78 @@ async def test_nothing_is_sent_where_the_kubeconfig_leads_later(
     connection = Connection(config(tmp_path / "config"))
     await connection.load()
     config(tmp_path / "config", user={"token": "theirs"}, cluster=cluster)
-    for attempt in (connection.renew, connection.kopf_login):
-        with pytest.raises(ConfigurationError, match=words):
-            await attempt()
+    with pytest.raises(ConfigurationError, match=words):
+        await connection.renew(connection.renewals)
+    with pytest.raises(ConfigurationError, match=words):
+        await connection.kopf_login()
     await connection.load()
     assert connection.host == "https://this.example.com"
     assert await connection.authorization() == "Bearer t"
     config(tmp_path / "config", user={"token": "renewed"})
-    await connection.renew()
+    await connection.renew(connection.renewals)
     assert await connection.authorization() == "Bearer renewed"
+
+
+async def test_without_its_plugin_nobody_is_asked(tmp_path: Path, plugin: Plugin, caplog: Any) -> None:
+    """It would be as system:anonymous."""
+    plugin.fails()
+    connection = Connection(config(tmp_path / "config", user=plugin.user))
+    with pytest.raises(ConfigurationError) as raised:
+        await connection.load()
+    said = str(raised.value)
+    assert said.startswith("The exec plugin 'sh' gave no credentials: exec: process returned 3. ")
+    assert r"log in\nagain" in said
+    assert said.isprintable()
+    assert caplog.messages == []
+    plugin.gives("first")
+    await connection.load()
+    assert await connection.authorization() == "Bearer first"
+
+
+@pytest.mark.parametrize("status", [{}, {"token": ""}, {"clientCertificateData": "x"}, None])
+async def test_a_plugin_that_gives_nothing_has_failed(tmp_path: Path, plugin: Plugin, status: Json) -> None:
+    plugin.says({**plugin.user["exec"], "kind": "ExecCredential", "status": status})
+    with pytest.raises(ConfigurationError, match=r"^The exec plugin 'sh' gave no credentials"):
+        await Connection(config(tmp_path / "config", user=plugin.user)).load()
+
+
+async def test_other_credentials_do_without_the_plugin(tmp_path: Path, plugin: Plugin) -> None:
+    plugin.fails()
+    connection = Connection(config(tmp_path / "config", user={**plugin.user, "token": "t"}))
+    await connection.load()
+    assert await connection.authorization() == "Bearer t"
+
+
+async def test_credentials_that_cannot_be_renewed_are_waited_for(tmp_path: Path, plugin: Plugin) -> None:
+    async with (
+        serving(accepting("second")) as server,
+        Client(Connection(config(tmp_path / "config", user=plugin.user, this=server.url))) as client,
+    ):
+        plugin.fails()
+        for _ in range(2):
+            with pytest.raises(NoCredentials, match=r"^GET /x: 401, and no new credentials: The exec plugin"):
+                await client.request("GET", "/x?a")
+        plugin.gives("second")
+        assert await client.request("GET", "/x") == {}
+    assert [each.headers.get("Authorization") for each in server.requests] == [
+        *["Bearer first"] * 3,
+        "Bearer second",
+    ]
+
+
+@pytest.mark.parametrize("renewed", [True, False])
+async def test_many_that_are_refused_at_once_renew_once(
+    tmp_path: Path, plugin: Plugin, renewed: bool
+) -> None:
+    connection = Connection(config(tmp_path / "config", user=plugin.user))
+    async with serving(accepting("second")) as server:
+        config(tmp_path / "config", user=plugin.user, this=server.url)
+        async with Client(connection) as client, Client(connection) as other:
+            if renewed:
+                plugin.gives("second")
+            else:
+                plugin.fails()
+            requests = [each.request("GET", "/x") for each in (client, other) for _ in range(10)]
+            answers = await asyncio.gather(*requests, return_exceptions=True)
+    assert plugin.runs == 2  # once at the start
+    assert {type(each) for each in answers} == {dict if renewed else NoCredentials}

@@ -10,8 +10,7 @@ import pytest
 from aiohttp import web
 
 from crdkeeper.cluster.transport import watches
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.connection import ConfigurationError
+from crdkeeper.cluster.transport.client import ApiError, Client, NoCredentials, Unreachable
 from crdkeeper.cluster.transport.watches import REFUSED_SECONDS, follow, watch
 from tests import virtualtime
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, page
@@ -231,9 +230,9 @@ def test_a_refusal_is_waited_out_and_all_is_listed_again(error: Exception) -> No
     assert course.heard[-1] == ""
 
 
-@pytest.mark.parametrize("error", [refusal(401), ConfigurationError("no token")])
+@pytest.mark.parametrize("error", [refusal(401), NoCredentials("no token")])
 def test_credentials_that_are_refused_for_long_end_it(error: Exception) -> None:
-    course = Course("5", error)
+    course = Course("5", refusal(401), error)
     with pytest.raises(type(error)) as raised:
         course.play()
     assert raised.value is error

@@ -60,6 +60,7 @@ class Server:
         self.sessions = 0
         self.host = "https://example.com"
         self.connection = self
+        self.renewals = 0
         self.fence = None
         self._ids = RequestIds()
 

@@ -14,8 +14,8 @@ from aiohttp import web
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
-from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client, NoCredentials, Unreachable
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.webhook.rules import clusterrules
 from crdkeeper.webhook.rules.clusterrules import ClusterRules
@@ -203,7 +203,7 @@ def test_rules_serve_on_while_the_api_server_refuses_and_are_current_after_that(
     cluster.play(story)
 
 
-@pytest.mark.parametrize("refusal", [ConfigurationError("no token"), ApiError(401, {})])
+@pytest.mark.parametrize("refusal", [NoCredentials("no token"), ApiError(401, {})])
 def test_rules_serve_on_while_credentials_are_refused_for_hours(
     caplog: pytest.LogCaptureFixture, refusal: Exception
 ) -> None:
