@@ -7,6 +7,7 @@ the current exec plugins. So `kubernetes.config` reads, and pykube-ng gets an ad
 
 import os
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -20,10 +21,12 @@ from pykube.http import HTTPClient
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
+from requests.structures import CaseInsensitiveDict
 
 from crdkeeper.core.kubeconfig.context import current_context, user_of
 from crdkeeper.core.kubeconfig.credentials import check_plugin
 from crdkeeper.core.kubeconfig.error import KubeconfigError
+from crdkeeper.core.kubeconfig.impersonation import impersonation
 from crdkeeper.scripting.errors import ConnectError
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -48,26 +51,14 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
     in_pod = not chosen and not context and "KUBERNETES_SERVICE_HOST" in os.environ
     files = str(chosen or _DEFAULT_KUBECONFIG.expanduser())
     loaded = Configuration()
+    headers: Mapping[str, str] = {}
     try:
         with TemporaryDirectory(prefix="crdkeeper-") as directory:  # for certificates and keys given as data
             if in_pod:
                 kubernetes_config.load_incluster_config(client_configuration=loaded)
                 namespace = NAMESPACE_FILE.read_text(encoding="utf-8").strip()
             else:
-                merged = KubeConfigMerger(files)
-                documents = merged.config_files.values()
-                loader = KubeConfigLoader(
-                    merged.config,
-                    active_context=context or current_context(documents),
-                    config_base_path=None,
-                    temp_file_path=directory,
-                )
-                loader.load_and_set(loaded)
-                of = loader.current_context["context"]
-                namespace = str(of.get("namespace") or "default")
-                check_plugin(
-                    user_of(documents, of.get("user")), loaded.api_key.get("BearerToken"), loaded.cert_file
-                )
+                namespace, headers = _read(files, context, loaded, directory)
             adapter = _Adapter(_tls(loaded), loaded.tls_server_name)
     except (kubernetes_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         where = "This pod's ServiceAccount" if in_pod else files
@@ -76,9 +67,43 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
         raise ConnectError(str(error)) from error
     client = HTTPClient(_address(loaded, namespace), timeout=_REQUEST_SECONDS, http_adapter=adapter)
     client.session.auth = _Token(loaded)
+    client.session.headers.update(headers)
     if loaded.proxy:
         client.session.proxies = {"http": loaded.proxy, "https": loaded.proxy}
     return client
+
+
+def _read(
+    files: str, context: str | None, into: Configuration, directory: str
+) -> tuple[str, Mapping[str, str]]:
+    """Read a context, and return its namespace, and headers that go with its credentials."""
+    merged = KubeConfigMerger(files)
+    documents = merged.config_files.values()
+    loader = KubeConfigLoader(
+        merged.config,
+        active_context=context or current_context(documents),
+        config_base_path=None,
+        temp_file_path=directory,
+    )
+    found = loader.current_context["context"]
+    user = user_of(documents, found.get("user"))
+    headers = _impersonation(user)
+    loader.load_and_set(into)
+    check_plugin(user, into.api_key.get("BearerToken"), into.cert_file)
+    return str(found.get("namespace") or "default"), headers
+
+
+def _impersonation(user: Mapping[str, Any]) -> Mapping[str, str]:
+    """Headers. Raises KubeconfigError if there are several of a name, as requests sends one."""
+    found: CaseInsensitiveDict[str] = CaseInsensitiveDict()
+    for name, value in impersonation(user):
+        if name in found:
+            field = "as-groups" if name == "Impersonate-Group" else "as-user-extra"
+            raise KubeconfigError(
+                f"Scripts cannot send several values of {field}, as the kubeconfig's user has."
+            )
+        found[name] = value.encode().decode("latin-1")  # requests encodes it by that; Go sends UTF-8
+    return found
 
 
 def _address(loaded: Configuration, namespace: str) -> KubeConfig:

@@ -154,6 +154,33 @@ def test_nobody_is_asked_without_the_credentials_of_the_plugin(tmp_path: Path) -
         connect(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {"exec": plugin}))
 
 
+def test_requests_are_made_in_the_name_of_whom_the_kubeconfig_says(tmp_path: Path) -> None:
+    user = {"token": "t1", "as": "jürgen", "as-groups": ["a"], "as-user-extra": {"b/c": ["d"]}}
+    with serving(refusal(404)) as server:
+        ask(connect(kubeconfig(tmp_path / "config", server.url, user)))
+    (request,) = server.requests
+    found = {name: value for name, value in request.headers.items() if "Impersonate" in name}
+    assert found == {
+        "Impersonate-User": "jürgen".encode().decode("latin-1"),
+        "Impersonate-Group": "a",
+        "Impersonate-Extra-b%2Fc": "d",
+    }
+
+
+@pytest.mark.parametrize(
+    ("user", "words"),
+    [
+        ({"as": "a", "as-groups": ["b", "c"]}, "several values of as-groups"),
+        ({"as": "a", "as-user-extra": {"k": ["b", "c"]}}, "several values of as-user-extra"),
+        ({"as": "a", "as-user-extra": {"k": ["b"], "K": ["c"]}}, "several values of as-user-extra"),
+        ({"as-uid": "1"}, "but not as: whom to impersonate"),
+    ],
+)
+def test_nobody_is_impersonated_by_half(user: Mapping[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=words):
+        connect(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", user))
+
+
 def test_certificates_and_keys_are_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = Authority()
     mine, theirs = authority.issue(), authority.issue()

@@ -251,8 +251,9 @@ class Client:
             await self._renew_headers()
         headers = self._lean_headers.get((content_type, accept))
         if headers is None:
-            all_headers = {**self._headers, "Accept": accept, "Content-Type": content_type}
-            headers = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
+            own = {**self._headers, "Accept": accept, "Content-Type": content_type}
+            lines = (f"{name}: {value}\r\n" for name, value in (*own.items(), *self.connection.impersonation))
+            headers = "".join(lines)
             self._lean_headers[content_type, accept] = headers
         try:
             answer = await self._pool.send(method, path, headers, content)

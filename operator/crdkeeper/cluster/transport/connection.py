@@ -11,7 +11,7 @@ from collections.abc import Mapping, MutableSet, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import aiohttp
 import kopf
@@ -23,7 +23,7 @@ from yarl import URL
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.fence import Fence
 from crdkeeper.cluster.transport.http1 import Http1Pool
-from crdkeeper.cluster.transport.kubeconfig import read_context
+from crdkeeper.cluster.transport.kubeconfig import ContextRead, read_context
 from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.core.kubeconfig.error import KubeconfigError
@@ -35,15 +35,6 @@ REQUEST_SECONDS = 75.0
 
 _DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-
-_WHERE: Final = {
-    "host": "server",
-    "proxy": "proxy-url",
-    "ssl_ca_cert": "certificate authority",
-    "verify_ssl": "insecure-skip-tls-verify",
-    "tls_server_name": "tls-server-name",
-}
-"""What must stay as it was first read: connections are made by it, and credentials are for nobody else."""
 
 
 class ConfigurationError(Exception):
@@ -72,7 +63,7 @@ class Connection:
     """How often the credentials were read again, or could not be."""
     _failure: str = field(default="", init=False)
     """Why the last time they could not."""
-    _configuration: Configuration = field(default_factory=Configuration, init=False)
+    _current: ContextRead = field(default_factory=lambda: ContextRead(None, "", Configuration()), init=False)
     _loaded: bool = field(default=False, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
@@ -101,14 +92,8 @@ class Connection:
                 raise ConfigurationError(self._failure)
 
     async def _read(self) -> None:
-        loaded, named, context = Configuration(), "", self.context
         try:
-            if self._in_cluster():
-                kubernetes_config.load_incluster_config(client_configuration=loaded)
-                named = _pod_namespace()
-            else:
-                read = await read_context(self._files(), self.context)
-                loaded, named, context = read.configuration, read.namespace, read.name
+            read = await self._context()
         except KubeconfigError as error:
             raise ConfigurationError(str(error)) from error
         except (
@@ -123,13 +108,20 @@ class Connection:
                 f"No cluster configured: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
             ) from error
         if not self._loaded:
-            self._loaded, self.context, self.namespace = True, context, str(named or "default")
-        elif changed := _moved(self._configuration, loaded):
+            self._loaded, self.context, self.namespace = True, read.name, read.namespace or "default"
+        elif changed := self._current.moved(read):
             raise ConfigurationError(
-                f"The kubeconfig now leads elsewhere: the {changed} of the context {context!r} has changed. "
-                "Restart to use it."
+                f"The kubeconfig now leads elsewhere: the {changed} of the context {read.name!r} has "
+                "changed. Restart to use it."
             )
-        self._configuration = loaded
+        self._current = read
+
+    async def _context(self) -> ContextRead:
+        if not self._in_cluster():
+            return await read_context(self._files(), self.context)
+        loaded = Configuration()
+        kubernetes_config.load_incluster_config(client_configuration=loaded)
+        return ContextRead(None, _pod_namespace(), loaded)
 
     def _files(self) -> str:
         """The kubeconfig; the environment variable may list several paths, of which one must exist."""
@@ -141,6 +133,15 @@ class Connection:
     def _in_cluster(self) -> bool:
         chosen = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")
         return not chosen and "KUBERNETES_SERVICE_HOST" in os.environ
+
+    @property
+    def _configuration(self) -> Configuration:
+        return self._current.configuration
+
+    @property
+    def impersonation(self) -> tuple[tuple[str, str], ...]:
+        """The headers of requests that are made in the name of another user."""
+        return self._current.impersonation
 
     @property
     def host(self) -> str:
@@ -168,7 +169,7 @@ class Connection:
 
         Its requests have these headers, pass these middlewares and this fence, and raise
         ClientConnectionError on redirects. `anonymous`: without our client certificate, which for API servers
-        counts before any token.
+        counts before any token, and in nobody else's name.
         """
         connector = InStepConnector(
             fence, limit=maximum, ssl=self._tls(anonymous=anonymous), ttl_dns_cache=60, keepalive_timeout=60
@@ -180,7 +181,7 @@ class Connection:
             auto_decompress=True,
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
-            headers=headers,
+            headers=[*(() if anonymous else self.impersonation), *(headers or {}).items()],
             middlewares=(_refuse_redirects, *middlewares),
             response_class=response_class,
         )
@@ -229,14 +230,6 @@ class Connection:
             aiohttp_session=self.session(headers=headers, middlewares=noting, response_class=ShallowResponse),
             credentials=(header, loaded.cert_file, loaded.key_file),
         )
-
-
-def _moved(old: Configuration, new: Configuration) -> str | None:
-    """What has changed of where requests go, and of who is trusted there; None if nothing has."""
-    return next(
-        (said for name, said in _WHERE.items() if getattr(old, name) != getattr(new, name)),
-        None,
-    )
 
 
 def _pod_namespace() -> str:

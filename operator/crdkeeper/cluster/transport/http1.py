@@ -201,7 +201,7 @@ class Http1Pool:
         request = (
             f"{method} {path} HTTP/1.1\r\nHost: {self._authority}\r\n{headers}"
             f"{AUDIT_ID}: {id}\r\nContent-Length: {len(content)}\r\n\r\n"
-        ).encode("latin-1") + content
+        ).encode() + content
         try:
             answer = await self._exchange(method, request, await self._connection())
         except Disconnected as error:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Self
 
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import kube_config
@@ -12,15 +13,36 @@ from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 from crdkeeper.core.kubeconfig.context import current_context, user_of
 from crdkeeper.core.kubeconfig.credentials import check_plugin
+from crdkeeper.core.kubeconfig.impersonation import impersonation
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRead:
-    """A context of the kubeconfig: the cluster with the credentials, and the namespace (empty if none)."""
+    """A context of the kubeconfig, or the one of a pod, which has no name."""
 
-    name: str
-    configuration: Configuration
+    name: str | None
     namespace: str
+    """Empty if none is named."""
+    configuration: Configuration
+    """The cluster and the credentials."""
+    impersonation: tuple[tuple[str, str], ...] = ()
+    """Headers that go with the credentials; several may have the same name."""
+
+    def moved(self, later: Self) -> str | None:
+        """What differs later though it is no credential; None if nothing does."""
+        return next((each for each, value in later._place().items() if value != self._place()[each]), None)
+
+    def _place(self) -> dict[str, Any]:
+        """Where requests go, and in whose name: credentials are for nobody else."""
+        found = self.configuration
+        return {
+            "server": found.host,
+            "proxy-url": found.proxy,
+            "certificate authority": found.ssl_ca_cert,
+            "insecure-skip-tls-verify": found.verify_ssl,
+            "tls-server-name": found.tls_server_name,
+            "impersonated user": self.impersonation,
+        }
 
 
 async def read_context(files: str, context: str | None) -> ContextRead:
@@ -33,12 +55,13 @@ async def read_context(files: str, context: str | None) -> ContextRead:
     loader = KubeConfigLoader(
         merged.config, active_context=context or current_context(documents), config_base_path=None
     )
-    found, loaded = loader.current_context, Configuration()
+    found = loader.current_context
+    user = user_of(documents, found["context"].get("user"))
+    headers, loaded = impersonation(user), Configuration()
     with _listening() as said:
         await loader.load_and_set(loaded)
-    user = user_of(documents, found["context"].get("user"))
     check_plugin(user, loaded.api_key.get("BearerToken"), loaded.cert_file, said)
-    return ContextRead(found["name"], loaded, found["context"].get("namespace") or "")
+    return ContextRead(found["name"], str(found["context"].get("namespace") or ""), loaded, headers)
 
 
 @contextmanager

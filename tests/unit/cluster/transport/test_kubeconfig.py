@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,83 @@ async def test_nothing_is_sent_where_the_kubeconfig_leads_later(
     config(tmp_path / "config", user={"token": "renewed"})
     await connection.renew(connection.renewals)
     assert await connection.authorization() == "Bearer renewed"
+
+
+IMPERSONATION = {
+    "as": "jürgen",
+    "as-uid": "1",
+    "as-groups": ["a", "b c"],
+    "as-user-extra": {"A_b~": ["z"], "Acme.com/Pro%ject ü": ["x", "y"]},
+}
+IMPERSONATED = [
+    ("Impersonate-User", "jürgen"),
+    ("Impersonate-Uid", "1"),
+    ("Impersonate-Group", "a"),
+    ("Impersonate-Group", "b c"),
+    ("Impersonate-Extra-A_b~", "z"),
+    ("Impersonate-Extra-Acme.com%2FPro%25ject%20%C3%BC", "x"),
+    ("Impersonate-Extra-Acme.com%2FPro%25ject%20%C3%BC", "y"),
+]
+"""As kubectl 1.37 sends it."""
+
+
+async def ask_simply(client: Client) -> None:
+    await client.request("GET", "/x")
+
+
+async def ask_by_lean_client(client: Client) -> None:
+    assert client.connection.http1_pool() is not None
+    await client.request("PATCH", "/x", {}, lean=True)
+
+
+async def ask_by_watch(client: Client) -> None:
+    async for _ in client.lines("/x"):
+        pass
+
+
+async def ask_by_kopf(client: Client) -> None:
+    login = await client.connection.kopf_login()
+    async with login.aiohttp_session as session:
+        await session.get(f"{login.server}/x", headers={"Accept": "application/json"})
+
+
+@pytest.mark.parametrize("ask", [ask_simply, ask_by_lean_client, ask_by_watch, ask_by_kopf])
+async def test_requests_are_made_in_the_name_of_whom_the_kubeconfig_says(
+    ask: Callable[[Client], Awaitable[None]], tmp_path: Path
+) -> None:
+    async with serving(json({})) as server:
+        user = {"token": "t", **IMPERSONATION}
+        async with Client(Connection(config(tmp_path / "config", user=user, this=server.url))) as client:
+            await ask(client)
+            await ask(client)
+    assert len(server.requests) == 2
+    for each in server.requests:
+        assert each.headers["Authorization"] == "Bearer t"
+        assert [found for found in each.headers.items() if "Impersonate" in found[0]] == IMPERSONATED
+
+
+async def test_whose_token_is_another_is_not_impersonated(tmp_path: Path) -> None:
+    async with serving(json({})) as server:
+        connection = Connection(config(tmp_path / "config", user=IMPERSONATION, this=server.url))
+        await connection.load()
+        async with connection.session(anonymous=True) as session:
+            await session.get(f"{server.url}/x")
+    assert [each for each in server.requests[0].headers if "Impersonate" in each] == []
+
+
+async def test_nobody_else_is_impersonated_later(tmp_path: Path) -> None:
+    connection = Connection(config(tmp_path / "config", user={"as": "weak"}))
+    await connection.load()
+    config(tmp_path / "config", user={"token": "t"})
+    with pytest.raises(ConfigurationError, match="the impersonated user of the context 'this'"):
+        await connection.renew(connection.renewals)
+    assert connection.impersonation == (("Impersonate-User", "weak"),)
+
+
+async def test_impersonation_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
+    connection = Connection(config(tmp_path / "config", user={"as": "a\r\nAuthorization: b"}))
+    with pytest.raises(ConfigurationError, match="a value of as that cannot be sent"):
+        await connection.load()
 
 
 async def test_without_its_plugin_nobody_is_asked(tmp_path: Path, plugin: Plugin, caplog: Any) -> None:
