@@ -27,6 +27,7 @@ from crdkeeper.core.kubeconfig.context import current_context, user_of
 from crdkeeper.core.kubeconfig.credentials import check_plugin
 from crdkeeper.core.kubeconfig.error import KubeconfigError
 from crdkeeper.core.kubeconfig.impersonation import impersonation
+from crdkeeper.core.kubeconfig.proxies import proxy_of
 from crdkeeper.scripting.errors import ConnectError
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -50,7 +51,7 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
     chosen = kubeconfig or os.environ.get("KUBECONFIG")
     in_pod = not chosen and not context and "KUBERNETES_SERVICE_HOST" in os.environ
     files = str(chosen or _DEFAULT_KUBECONFIG.expanduser())
-    loaded = Configuration()
+    loaded = Configuration(proxy="")  # or the library takes one of the environment, also against NO_PROXY
     headers: Mapping[str, str] = {}
     try:
         with TemporaryDirectory(prefix="crdkeeper-") as directory:  # for certificates and keys given as data
@@ -60,6 +61,7 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
             else:
                 namespace, headers = _read(files, context, loaded, directory)
             adapter = _Adapter(_tls(loaded), loaded.tls_server_name)
+        proxy = proxy_of(loaded.host, loaded.proxy, os.environ)
     except (kubernetes_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         where = "This pod's ServiceAccount" if in_pod else files
         raise ConnectError(f"{where} does not point to a cluster: {error}") from error
@@ -68,8 +70,9 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
     client = HTTPClient(_address(loaded, namespace), timeout=_REQUEST_SECONDS, http_adapter=adapter)
     client.session.auth = _Token(loaded)
     client.session.headers.update(headers)
-    if loaded.proxy:
-        client.session.proxies = {"http": loaded.proxy, "https": loaded.proxy}
+    client.session.trust_env = False  # whose proxy would count before that of the kubeconfig
+    if proxy:
+        client.session.proxies = {"http": proxy, "https": proxy}
     return client
 
 

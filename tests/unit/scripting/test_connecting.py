@@ -181,6 +181,19 @@ def test_nobody_is_impersonated_by_half(user: Mapping[str, Any], words: str, tmp
         connect(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", user))
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["of the kubeconfig", "of the environment"])
+def test_requests_go_by_the_proxy(named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(refusal(404)) as proxy:
+        cluster = {"proxy-url": proxy.url} if named else {}
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1" if named else proxy.url)
+        monkeypatch.setenv("NO_PROXY", "10.0.0.0/8")
+        ask(connect(kubeconfig(tmp_path / "config", "http://api.example.com", cluster=cluster)))
+        assert len(proxy.requests) == 1
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+        ask(connect(kubeconfig(tmp_path / "config", proxy.url)))
+        assert len(proxy.requests) == 2  # addresses of this machine are always exempt
+
+
 def test_certificates_and_keys_are_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = Authority()
     mine, theirs = authority.issue(), authority.issue()

@@ -23,7 +23,7 @@ from yarl import URL
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.fence import Fence
 from crdkeeper.cluster.transport.http1 import Http1Pool
-from crdkeeper.cluster.transport.kubeconfig import ContextRead, read_context
+from crdkeeper.cluster.transport.kubeconfig import ContextRead, read_context, set_proxy
 from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.core.kubeconfig.error import KubeconfigError
@@ -121,6 +121,7 @@ class Connection:
             return await read_context(self._files(), self.context)
         loaded = Configuration()
         kubernetes_config.load_incluster_config(client_configuration=loaded)
+        set_proxy(loaded)
         return ContextRead(None, _pod_namespace(), loaded)
 
     def _files(self) -> str:
@@ -182,7 +183,7 @@ class Connection:
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
             headers=[*(() if anonymous else self.impersonation), *(headers or {}).items()],
-            middlewares=(_refuse_redirects, *middlewares),
+            middlewares=(_refuse_redirects, _name_no_proxy, *middlewares),
             response_class=response_class,
         )
 
@@ -270,3 +271,13 @@ async def _refuse_redirects(
         response.close()
         raise
     return response
+
+
+async def _name_no_proxy(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    try:
+        return await handler(request)
+    except aiohttp.ClientHttpProxyError as error:
+        # Its text has the URL of the proxy, and that the password.
+        raise aiohttp.ClientConnectionError(f"the proxy responds with status {error.status}") from None

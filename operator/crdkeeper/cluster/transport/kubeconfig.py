@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 from crdkeeper.core.kubeconfig.context import current_context, user_of
 from crdkeeper.core.kubeconfig.credentials import check_plugin
 from crdkeeper.core.kubeconfig.impersonation import impersonation
+from crdkeeper.core.kubeconfig.proxies import check_proxy, proxy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,15 @@ async def read_context(files: str, context: str | None) -> ContextRead:
     with _listening() as said:
         await loader.load_and_set(loaded)
     check_plugin(user, loaded.api_key.get("BearerToken"), loaded.cert_file, said)
+    set_proxy(loaded)
     return ContextRead(found["name"], str(found["context"].get("namespace") or ""), loaded, headers)
+
+
+def set_proxy(loaded: Configuration) -> None:
+    """Add the environment's proxy, unless there is one. Raises KubeconfigError, also for the latter."""
+    loaded.proxy = proxy_of(loaded.host, loaded.proxy, os.environ)
+    if loaded.proxy:
+        check_proxy(loaded.proxy)
 
 
 @contextmanager

@@ -10,9 +10,11 @@ import orjson
 import pytest
 import yaml
 from aiohttp import web
+from kubernetes.aio.config import incluster_config
 
-from crdkeeper.cluster.transport.client import Client, NoCredentials
+from crdkeeper.cluster.transport.client import Client, NoCredentials, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
+from tests.certificates import Authority
 from tests.unit.cluster.transport.localserver import Handler, failure, json, serving
 
 Json = Any
@@ -70,6 +72,13 @@ class Plugin:
     def runs(self) -> int:
         """How often it was run."""
         return len(self._runs.read_text().splitlines())
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
 
 @pytest.fixture
@@ -226,6 +235,72 @@ async def test_impersonation_that_cannot_be_sent_is_refused(tmp_path: Path) -> N
     connection = Connection(config(tmp_path / "config", user={"as": "a\r\nAuthorization: b"}))
     with pytest.raises(ConfigurationError, match="a value of as that cannot be sent"):
         await connection.load()
+
+
+@pytest.mark.parametrize("ask", [ask_simply, ask_by_watch, ask_by_kopf])
+@pytest.mark.parametrize("named", [True, False], ids=["of the kubeconfig", "of the environment"])
+async def test_requests_go_by_the_proxy(
+    named: bool, ask: Callable[[Client], Awaitable[None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(json({})) as proxy:
+        cluster = {"proxy-url": proxy.url} if named else {}
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1" if named else proxy.url)
+        path = config(tmp_path / "config", cluster=cluster, this="http://api.example.com")
+        async with Client(Connection(path)) as client:
+            await ask(client)
+    assert [each.host for each in proxy.requests] == ["api.example.com"]
+
+
+async def test_the_environment_exempts_servers_from_its_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
+    connection = Connection(config(tmp_path / "config", this="https://api.example.com"))
+    await connection.load()
+    assert connection.http1_pool() is None
+    monkeypatch.setenv("NO_PROXY", "10.0.0.0/8,.example.com")
+    connection = Connection(config(tmp_path / "config", this="https://api.example.com"))
+    await connection.load()
+    assert connection.http1_pool() is not None
+
+
+async def test_a_pod_goes_by_the_proxy_of_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As controllers in Go do."""
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_bytes(Authority().pem)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example.com")
+    for exempt in ("", "10.0.0.0/8"):
+        monkeypatch.setenv("NO_PROXY", exempt)
+        connection = Connection()
+        await connection.load()
+        assert (connection.http1_pool() is None) == (not exempt)
+
+
+async def test_a_proxy_that_cannot_be_used_is_named_without_its_password(tmp_path: Path) -> None:
+    path = config(tmp_path / "config", cluster={"proxy-url": "socks5://me:secret@127.0.0.1:1080"})
+    with pytest.raises(ConfigurationError, match=r"'socks5://127\.0\.0\.1:1080'") as raised:
+        await Connection(path).load()
+    assert "secret" not in str(raised.value)
+
+
+async def test_nobody_is_told_the_password_of_the_proxy(tmp_path: Path) -> None:
+    async with serving(json({})) as proxy:  # which is none, and does not know CONNECT
+        cluster = {"proxy-url": proxy.url.replace("http://", "http://me:secret@")}
+        path = config(tmp_path / "config", cluster=cluster, this="https://api.example.com")
+        async with Client(Connection(path)) as client:
+            with pytest.raises(Unreachable, match="the proxy responds with status 404") as raised:
+                await client.request("PATCH", "/x", {})
+    chain: BaseException | None = raised.value
+    while chain is not None:
+        assert "secret" not in str(chain)
+        chain = chain.__cause__
 
 
 async def test_without_its_plugin_nobody_is_asked(tmp_path: Path, plugin: Plugin, caplog: Any) -> None:
