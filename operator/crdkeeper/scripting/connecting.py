@@ -7,6 +7,7 @@ the current exec plugins. So `kubernetes.config` reads, and pykube-ng gets an ad
 
 import os
 import ssl
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ from requests.auth import AuthBase
 from requests.structures import CaseInsensitiveDict
 
 from crdkeeper.core.kubeconfig.context import current_context, user_of
-from crdkeeper.core.kubeconfig.credentials import check_plugin
+from crdkeeper.core.kubeconfig.credentials import check_plugin, take_id_token
 from crdkeeper.core.kubeconfig.error import KubeconfigError
 from crdkeeper.core.kubeconfig.impersonation import impersonation
 from crdkeeper.core.kubeconfig.proxies import proxy_of
@@ -91,6 +92,7 @@ def _read(
     found = loader.current_context["context"]
     user = user_of(documents, found.get("user"))
     headers = _impersonation(user)
+    take_id_token(user, time.time())
     loader.load_and_set(into)
     check_plugin(user, into.api_key.get("BearerToken"), into.cert_file)
     return str(found.get("namespace") or "default"), headers

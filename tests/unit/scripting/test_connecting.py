@@ -5,6 +5,7 @@ import json
 import os
 import ssl
 import tempfile
+import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -192,6 +193,23 @@ def test_requests_go_by_the_proxy(named: bool, tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
         ask(connect(kubeconfig(tmp_path / "config", proxy.url)))
         assert len(proxy.requests) == 2  # addresses of this machine are always exempt
+
+
+@pytest.mark.parametrize("seconds", [60, -60])
+def test_an_id_token_is_used_until_it_expires(seconds: int, tmp_path: Path) -> None:
+    """The issuer is not asked for another one: the library would not verify who answers."""
+    claims = encoded(json.dumps({"exp": int(time.time()) + seconds}).encode()).rstrip("=")
+    details = {"client-id": "c", "client-secret": "s", "refresh-token": "r", "id-token": f"e30.{claims}.s"}
+    with serving(refusal(404)) as issuer, serving(refusal(404)) as server:
+        provider = {"name": "oidc", "config": {**details, "idp-issuer-url": issuer.url}}
+        path = kubeconfig(tmp_path / "config", server.url, {"auth-provider": provider})
+        if seconds > 0:
+            ask(connect(path))
+        else:
+            with pytest.raises(ConnectError, match="Only kubectl renews it"):
+                connect(path)
+    assert [token(each) for each in server.requests] == [details["id-token"]] * (seconds > 0)
+    assert issuer.requests == []
 
 
 def test_certificates_and_keys_are_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

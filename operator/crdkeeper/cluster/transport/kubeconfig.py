@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from kubernetes.aio.config import kube_config
 from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 from crdkeeper.core.kubeconfig.context import current_context, user_of
-from crdkeeper.core.kubeconfig.credentials import check_plugin
+from crdkeeper.core.kubeconfig.credentials import check_plugin, take_id_token
 from crdkeeper.core.kubeconfig.impersonation import impersonation
 from crdkeeper.core.kubeconfig.proxies import check_proxy, proxy_of
 
@@ -60,6 +61,8 @@ async def read_context(files: str, context: str | None) -> ContextRead:
     found = loader.current_context
     user = user_of(documents, found["context"].get("user"))
     headers, loaded = impersonation(user), Configuration()
+    if take_id_token(user, time.time()):
+        loader.provider = None  # whom the library would ask for another one
     with _listening() as said:
         await loader.load_and_set(loaded)
     check_plugin(user, loaded.api_key.get("BearerToken"), loaded.cert_file, said)

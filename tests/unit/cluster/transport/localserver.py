@@ -1,7 +1,7 @@
 """A web server on the loopback interface with the answers of a test, and a client for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +106,9 @@ async def serving(*answers: Handler) -> AsyncIterator[LocalServer]:
         await runner.cleanup()
 
 
-def kubeconfig(directory: Path, url: str, token: str = "first") -> Path:
+def kubeconfig(
+    directory: Path, url: str, token: str = "first", user: Mapping[str, Any] | None = None
+) -> Path:
     """A kubeconfig for that address, as `kubectl config view` would show it."""
     path = directory / "kubeconfig"
     path.write_text(
@@ -117,7 +119,7 @@ def kubeconfig(directory: Path, url: str, token: str = "first") -> Path:
                 "current-context": "c",
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
                 "clusters": [{"name": "c", "cluster": {"server": url}}],
-                "users": [{"name": "u", "user": {"token": token}}],
+                "users": [{"name": "u", "user": user or {"token": token}}],
             }
         )
     )
