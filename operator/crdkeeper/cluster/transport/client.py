@@ -234,7 +234,7 @@ class Client:
             raise aiohttp.ClientPayloadError("the server sent the response to another request")
 
     def distrust(self) -> None:
-        """Stop using all current connections: on one of them, answers do not match their requests."""
+        """Stop using all current connections, as when answers on one of them do not match their requests."""
         connector = self._open.connector
         if isinstance(connector, InStepConnector):
             connector.distrust()
@@ -265,6 +265,8 @@ class Client:
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))
 
     async def _renew_headers(self) -> None:
+        if self._renewals != self.connection.renewals and self.connection.certified:
+            self.distrust()  # connections keep the certificate that they were made with
         self._renewals = self.connection.renewals
         authorization = await self._authorization()
         self._headers = {"User-Agent": f"crdkeeper/{__version__}"}

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 import kopf
@@ -47,7 +48,7 @@ class _Login(kopf.AiohttpSession):
 
     # Kopf compares logins to know which ones were refused.
     aiohttp_session: aiohttp.ClientSession = field(compare=False)
-    credentials: tuple[str | None, ...] = field(repr=False)
+    credentials: tuple[str | None, bytes] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -65,6 +66,10 @@ class Connection:
     """Why the last time they could not."""
     _current: ContextRead = field(default_factory=lambda: ContextRead(None, "", Configuration()), init=False)
     _loaded: bool = field(default=False, init=False)
+    _certificate: bytes = field(default=b"", init=False, repr=False)
+    """The client certificate with its key: files may be renewed in their place."""
+    _contexts: WeakSet[ssl.SSLContext] = field(default_factory=WeakSet, init=False)
+    """Those of all connections that use it."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def load(self) -> None:
@@ -94,6 +99,9 @@ class Connection:
     async def _read(self) -> None:
         try:
             read = await self._context()
+            changed = self._current.moved(read) if self._loaded else None
+            if not changed:
+                self._take_certificate(read.configuration)
         except KubeconfigError as error:
             raise ConfigurationError(str(error)) from error
         except (
@@ -107,14 +115,27 @@ class Connection:
             raise ConfigurationError(
                 f"No cluster configured: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
             ) from error
-        if not self._loaded:
-            self._loaded, self.context, self.namespace = True, read.name, read.namespace or "default"
-        elif changed := self._current.moved(read):
+        if changed:
             raise ConfigurationError(
                 f"The kubeconfig now leads elsewhere: the {changed} of the context {read.name!r} has "
                 "changed. Restart to use it."
             )
+        if not self._loaded:
+            self._loaded, self.context, self.namespace = True, read.name, read.namespace or "default"
         self._current = read
+
+    def _take_certificate(self, loaded: Configuration) -> None:
+        """Have new connections use the client certificate, if it is another one.
+
+        Raises OSError if it cannot be read, or if its key is another one's: then connections use the former.
+        """
+        files = [each for each in (loaded.cert_file, loaded.key_file) if each]
+        content = b"".join(Path(each).read_bytes() for each in files)
+        if loaded.cert_file and content != self._certificate:
+            # A context is of no use any more after a key that does not match: the first one is for that.
+            for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *self._contexts):
+                each.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
+            self._certificate = content
 
     async def _context(self) -> ContextRead:
         if not self._in_cluster():
@@ -143,6 +164,11 @@ class Connection:
     def impersonation(self) -> tuple[tuple[str, str], ...]:
         """The headers of requests that are made in the name of another user."""
         return self._current.impersonation
+
+    @property
+    def certified(self) -> bool:
+        """Whether there is a client certificate: connections keep the one that they were made with."""
+        return bool(self._certificate)
 
     @property
     def host(self) -> str:
@@ -210,8 +236,10 @@ class Connection:
             ca_data=loaded.ca_cert_data or None,
             server_name=loaded.tls_server_name,
         )
-        if loaded.cert_file and not anonymous:
-            context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
+        if not anonymous:
+            self._contexts.add(context)
+            if loaded.cert_file:
+                context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
         if not loaded.verify_ssl:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -223,13 +251,13 @@ class Connection:
         Each task that sends a request is added to `senders`.
         """
         await self.renew(self.renewals)
-        loaded, header = self._configuration, await self.authorization()
+        header = await self.authorization()
         headers = {"Authorization": header} if header else None
         noting = [] if senders is None else [_noting(senders)]
         return _Login(
             server=self.host,
             aiohttp_session=self.session(headers=headers, middlewares=noting, response_class=ShallowResponse),
-            credentials=(header, loaded.cert_file, loaded.key_file),
+            credentials=(header, self._certificate),
         )
 
 

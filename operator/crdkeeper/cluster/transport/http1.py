@@ -186,6 +186,7 @@ class Http1Pool:
         self._request_seconds = request_seconds
         self._fence = fence or Fence()
         self._idle: list[_Connection] = []
+        self._closings = 0
         self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._ids = RequestIds()
 
@@ -220,6 +221,7 @@ class Http1Pool:
         except Fenced:
             self._idle.append(connection)
             raise
+        closings = self._closings
         timer = asyncio.get_running_loop().call_later(self._request_seconds, connection.expire)
         try:
             answer = await connection.send(request)
@@ -228,8 +230,10 @@ class Http1Pool:
             raise
         finally:
             timer.cancel()
-        if connection.usable:
+        if connection.usable and closings == self._closings:
             self._idle.append(connection)
+        else:
+            connection.close()
         return answer
 
     async def _connection(self) -> _Connection:
@@ -248,6 +252,7 @@ class Http1Pool:
 
     def close(self) -> None:
         """Close idle connections; the others close after their request."""
+        self._closings += 1
         for each in self._idle:
             each.close()
         self._idle.clear()

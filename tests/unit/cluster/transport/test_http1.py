@@ -105,6 +105,26 @@ async def test_a_connection_is_replaced_after_some_requests(monkeypatch: pytest.
         assert (len(server.requests), server.connections) == (7, 3)
 
 
+async def test_no_connection_is_used_after_a_close() -> None:
+    """Nor one that was waiting for an answer then."""
+    asked, closed = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: int, writer: asyncio.StreamWriter) -> bool:
+        asked.set()
+        await closed.wait()
+        writer.write(OK)
+        return True
+
+    async with serving(answer) as (server, pool):
+        asking = asyncio.create_task(patch(pool))
+        await asked.wait()
+        pool.close()
+        closed.set()
+        await asking
+        await patch(pool)
+        assert server.connections == 2
+
+
 async def test_the_request_is_complete() -> None:
     async with serving(answering(OK)) as (server, pool):
         await patch(pool)
