@@ -11,11 +11,11 @@ import yaml
 
 from crdkeeper.apiserver.jsonpath.evaluation import first
 from crdkeeper.apiserver.objects import table
-from crdkeeper.cli.input import yamldocument
 from crdkeeper.cli.lint import jsonoutput, sarifoutput
 from crdkeeper.cli.lint.baseline import AcceptedFindings
 from crdkeeper.cli.lint.findings import LintFinding
 from crdkeeper.cli.lint.textoutput import MOST_LINES
+from crdkeeper.core.documents import yamldocument
 from crdkeeper.core.documents.yamldocument import Document, Position
 from crdkeeper.core.lint import linter, place
 from crdkeeper.core.lint.place import SchemaPlace
