@@ -4,7 +4,7 @@ One wave is applied for each rendering, because later resources read what the AP
 go is removed only when nothing is left to apply and nothing has failed, the last wave first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -141,8 +141,8 @@ def plan_deletion(
 ) -> CompositePlan:
     """The next step for a composite that is being deleted. Needs no Composition.
 
-    `known` are all of its objects. `keeps` says for each resource of the revision that the composite runs by
-    whether its objects stay; empty if there is none.
+    `known` are all of its objects, those in the status first. `keeps` says for each resource of the revision
+    that the composite runs by whether its objects stay; empty if there is none.
     """
     entries = decided(known, keeps)
     looks = frozenset(each for each in entries if not found.knows(each))
@@ -158,7 +158,8 @@ def plan_deletion(
         if each.unproved and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
     }
     removals = tuple(each for each in _removals(readable, found) if not each.unproved)
-    return CompositePlan(looks, _ordered(left), (), removals, leaving, {**unproved, **problems})
+    inventory = _fitting(left, entries)
+    return CompositePlan(looks, inventory, (), removals, leaving, {**unproved, **problems})
 
 
 class _Planning:
@@ -227,7 +228,7 @@ class _Planning:
                 self._problems.setdefault(entry.resource, verdict)
         stay = [each for each in kept if each.identity in self._found.objects]
         staying = [each for each in stay if self._is_given_up(each)]
-        inventory = _ordered({*self._wanted.values(), *leaving, *unread, *stay})
+        inventory = {*self._wanted.values(), *leaving, *unread, *stay}
         applies = tuple(self._applies)
         if len(inventory) > MOST_RESOURCES:
             applies = ()
@@ -237,7 +238,7 @@ class _Planning:
         may_remove = not (applies or self._looks or failures)
         return CompositePlan(
             frozenset(self._looks),
-            inventory[:MOST_RESOURCES],
+            _fitting(inventory, self._entries),
             applies if not self._looks else (),
             _removals(leaving, self._found, staying) if may_remove else (),
             tuple(leaving),
@@ -376,5 +377,18 @@ def _removals(
     )
 
 
-def _ordered(entries: Any) -> tuple[Entry, ...]:
+def _fitting(entries: Iterable[Entry], known: Iterable[Identity]) -> tuple[Entry, ...]:
+    """In order, as many as the status can list: of too many, first those that it lists, as `known` begins.
+
+    Nothing else may know of these. What exists is found again, and what does not is not created.
+    """
+    ordered = _ordered(entries)
+    if len(ordered) <= MOST_RESOURCES:
+        return ordered
+    places = {identity: at for at, identity in enumerate(known)}
+    first = sorted(ordered, key=lambda each: places.get(each.identity, len(places)))
+    return _ordered(first[:MOST_RESOURCES])
+
+
+def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda each: (each.wave, each.resource, each.identity)))
