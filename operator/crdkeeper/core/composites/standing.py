@@ -270,11 +270,10 @@ def _pending(outcome: PassOutcome, resources: Sequence[ComposedResource]) -> lis
     """What is not ready, in the order of the waves."""
     plan = outcome.plan if outcome.plan is not None else CompositePlan()
     gone = plan.unserved.union(each.identity for each in plan.leaving)
-    names = {(each.kind, each.namespace, each.name) for each in gone}
     said = [
         f"{each.name}: {_named(each)}"
-        for each in resources
-        if not each.ready and (each.object.kind, each.object.namespace or "", each.object.name) not in names
+        for entry, each in zip(plan.inventory, resources, strict=True)
+        if not each.ready and entry.identity not in gone
     ]
     for each in outcome.rendering.resources if outcome.rendering is not None else ():
         if each.state in _WAITS:

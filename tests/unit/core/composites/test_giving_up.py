@@ -67,3 +67,25 @@ def test_the_kind_of_an_external_object_that_cannot_be_read_is_told(reason: Reas
     scene.unreadable[SERVERS] = Verdict(reason, "no Servers can be read")
     scene.run()
     assert scene.condition("Synced") == (reason.name, "zones: no Servers can be read")
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["its kind is gone", "it is being deleted"])
+def test_one_of_the_same_kind_in_another_group_is_still_waited_for(gone: bool) -> None:
+    """As after a move to the group of a fork, while the objects keep their names."""
+    old = server("db")
+    old["template"]["apiVersion"] = "old.example.com/v1"
+    scene = Scene(old)
+    scene.run()
+    if gone:
+        scene.objects.clear()
+        scene.unreadable["old.example.com", "Server"] = Verdict(reasons.KIND_MISSING, "not served")
+    scene.held.add("db")
+    scene.compose(server("db", ReadyWhen=["${db.status.ready == 1}"]))
+    scene.run()
+    assert scene.condition("Synced")[0] == "ReconcileSuccess"
+    reason, said = scene.condition("Ready")
+    assert reason == "Creating" and said.startswith("db: Server shop/orders-db waits for ")
+    (new,) = (live for key, live in scene.objects.items() if key.group == "example.com")
+    new["status"] = {"ready": 1}
+    scene.run()
+    assert scene.condition("Ready")[0] == "Available"
