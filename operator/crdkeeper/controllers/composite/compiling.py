@@ -151,8 +151,7 @@ class CompiledRevisions:
         except ValueError:
             return {}
         async with self._turn:
-            made = await asyncio.to_thread(compile_composition, spec, TargetKind(None, namespaced), {})
-        return made.composition.order if made.composition is not None else {}
+            return await asyncio.to_thread(_order_or_none, revision, spec, namespaced)
 
     async def _compile(self, revision: SeenRevision, known: _Known | None) -> _Known:
         value = await get_composition_revision(self._client, revision.name)
@@ -197,11 +196,29 @@ def _compiled_or_failed(
     try:
         return compiled_by(revision, spec, kinds)
     except Exception as error:
-        # Else each composite would compile it again. Its text may have parts of templates.
-        kind, where = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
-        _log.error("The CompositionRevision %s cannot be compiled: %s in\n%s", revision.name, kind, where)
+        # Else each composite would compile it again.
+        kind = _log_error(revision, error)
         said = f"The CompositionRevision {revision.name} cannot be compiled: an error in crdkeeper ({kind}); "
         return Verdict(REVISION_UNUSABLE, f"{said}the composer's log says where.")
+
+
+def _order_or_none(
+    revision: SeenRevision, spec: CompositionRevisionSpec, namespaced: bool
+) -> Mapping[str, int]:
+    try:
+        made = compile_composition(spec, TargetKind(None, namespaced), {})
+    except Exception as error:
+        # A deletion must not wait for another version of crdkeeper.
+        _log_error(revision, error)
+        return {}
+    return made.composition.order if made.composition is not None else {}
+
+
+def _log_error(revision: SeenRevision, error: Exception) -> str:
+    """Returns the kind of an error in crdkeeper, whose text may have parts of templates."""
+    kind, where = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+    _log.error("The CompositionRevision %s cannot be compiled: %s in\n%s", revision.name, kind, where)
+    return kind
 
 
 def compiled_by(

@@ -68,3 +68,23 @@ def test_what_no_status_lists_goes_in_order_although_nothing_can_be_compiled() -
 
     chain = of(1, a="${b.metadata.name}", b="x", c="${a.metadata.name}")
     play(people, 1, chain, finalizers=[FINALIZER])
+
+
+def test_an_error_in_crdkeeper_holds_up_no_deletion(monkeypatch: Any, caplog: Any) -> None:
+    text = "secret"
+
+    def fails(*_: Any) -> None:
+        raise RecursionError(text)
+
+    async def people(server: ComposedServer) -> None:
+        server.serve_maps()
+        (composite,) = server.composites()
+        server.objects[f"{MAPS}/a"] = config_map("a", composite["metadata"]["uid"])
+        server.delete(f"{OBJECTS}/{composite['metadata']['name']}")
+        await asyncio.sleep(60.0)
+        assert not server.composites() and f"{MAPS}/a" not in server.objects
+
+    monkeypatch.setattr(compiling, "compile_composition", fails)
+    play(people, 1, of(1, a="x"), finalizers=[FINALIZER])
+    assert "The CompositionRevision main-1 cannot be compiled: RecursionError" in caplog.text
+    assert text not in caplog.text
