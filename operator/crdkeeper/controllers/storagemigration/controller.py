@@ -109,6 +109,7 @@ class StorageMigrations:
             # Many may wait for hours. The watch tells of a deletion, and the Lease who may write.
             if status == saved:
                 return True
+            saved = None  # if the answer gets lost, either may be on record
             if not await record.save(current):
                 return False
             saved = status

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.transport.client import Answer, Unreachable
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.storagemigration.controller import StorageMigrations
 from tests.unit.builders import migration
-from tests.unit.operations.migration.fleet import MIGRATIONS, Fleet
-from tests.unit.operations.migration.scene import play
+from tests.unit.operations.migration.fleet import CRDS, MIGRATIONS, Fleet
+from tests.unit.operations.migration.scene import play, refusal
+from tests.virtualtime import now
 
 
 async def begin(fleet: Fleet, **spec: Any) -> None:
@@ -62,6 +64,33 @@ def test_what_only_waits_is_not_written_again(wait: str) -> None:
     saves = sum(method == "PATCH" and path.startswith(MIGRATIONS) for _, method, path in fleet.sent)
     assert 1 <= saves <= 3
     assert len(fleet.sent) > 60
+
+
+def test_a_status_of_which_the_answer_got_lost_does_not_stay() -> None:
+    """It tells of a moment without answers; what is told afterwards is the same as before."""
+
+    class Outage(Fleet):
+        async def send(self, method: str, path: str, **more: Any) -> Answer:
+            answer = await super().send(method, path, **more)
+            saves = method == "PATCH" and path.startswith(MIGRATIONS)
+            if (saves or path.startswith(CRDS)) and 400 <= now() < 470:
+                raise Unreachable("reset")
+            return refusal(400, "BadRequest", "No.") if path.startswith(CRDS) else answer
+
+    fleet = Outage(1)
+    seen: list[str] = []
+
+    async def main() -> None:
+        working = asyncio.create_task(begin(fleet))
+        for at in (399.0, 469.0, 699.0):
+            await asyncio.sleep(at - now())
+            conditions = fleet.migrations[fleet.groups[0]]["status"]["conditions"]
+            seen.append(next(each["reason"] for each in conditions if each["type"] == "Succeeded"))
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+    play(main)
+    assert seen == ["APIServerRefused", "APIServerUnavailable", "APIServerRefused"]
 
 
 def test_one_that_settles_does_so_as_fast_beside_many_that_may_not_begin() -> None:
