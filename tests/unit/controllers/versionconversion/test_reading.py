@@ -81,3 +81,12 @@ async def test_one_that_is_not_converted_yet_proves_nothing(stored: dict[str, An
     reads = Reads(stored, storage)
     reads.converts = False
     assert await reads.outcome() == ("Unknown", "NotConvertedYet")
+
+
+async def test_what_is_stored_at_the_storage_version_only_shows_all_that_is_filled() -> None:
+    """Without a conversion, this object lacks at v1beta1 what one that is stored there may lack, too."""
+    reads = Reads(crontab("v1", {"replicas": 1}))
+    reads.crd["status"]["storedVersions"] = ["v1"]
+    assert await reads.outcome() == ("True", "Converting")
+    reads.converts = False
+    assert await reads.outcome() == ("Unknown", "NotConvertedYet")
