@@ -24,7 +24,8 @@ class Refusals:
         """`again` has a report written again."""
         self._again = again
         self._waiting: dict[str, None] = {}
-        self._tried = ""
+        self._tried: set[str] = set()
+        """Those whose turn it was, without an outcome so far: it may take longer than the next one's turn."""
         self._timer: asyncio.TimerHandle | None = None
         self._complain_after = 0.0
 
@@ -38,26 +39,29 @@ class Refusals:
         if loop.time() >= self._complain_after:
             _log.warning("A DefinitionReport cannot be written: %s. Apply manifests/rbac.", error.message)
             self._complain_after = loop.time() + _COMPLAINT_SECONDS
+        self._tried.discard(name)
         self._waiting[name] = None
         if self._timer is None:
             self._timer = loop.call_later(_SECONDS, self._try_one)
 
     def written(self, name: str) -> None:
         """It has not been refused."""
-        if name == self._tried:
-            waiting, self._waiting, self._tried = self._waiting, {}, ""
+        if name in self._tried:
+            waiting, self._waiting, self._tried = self._waiting, {}, set()
             for each in waiting:
                 self._again(each)
 
     def forget(self, name: str) -> None:
         """Its CRD is gone."""
         self._waiting.pop(name, None)
+        self._tried.discard(name)
 
     def _try_one(self) -> None:
         self._timer = None
         if self._waiting:
-            self._tried = next(iter(self._waiting))
-            del self._waiting[self._tried]
+            name = next(iter(self._waiting))
+            del self._waiting[name]
+            self._tried.add(name)
             # Whatever becomes of it, the next one has its turn.
             self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._try_one)
-            self._again(self._tried)
+            self._again(name)

@@ -25,6 +25,8 @@ class Rights(ReportsApi):
         self.forbidden = set(NAMES)
         self.refused: list[str] = []
         self.stored: set[str] = set()
+        self.seconds = 0.01
+        """How long a write takes."""
 
     async def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, **more: Any
@@ -32,7 +34,7 @@ class Rights(ReportsApi):
         name = path.partition("?")[0].removeprefix(f"{REPORTS}/").removesuffix("/status")
         if method != "PATCH" or name not in NAMES:
             return await super().request(method, path, body, **more)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(self.seconds)
         if name in self.forbidden:
             self.refused.append(name)
             raise ApiError(403, {"message": "no rights"})
@@ -91,5 +93,17 @@ def test_one_that_is_refused_for_good_holds_up_no_other() -> None:
         api.refused.clear()
         await asyncio.sleep(100.0)
         assert api.refused == []
+
+    play(people)
+
+
+def test_an_attempt_that_succeeds_slowly_has_all_others_made() -> None:
+    async def people(_: ClusterState, api: Rights) -> None:
+        await asyncio.sleep(20.0)
+        api.forbidden.clear()
+        api.seconds = 6.0
+        # Each is two writes, and eight are made at a time.
+        await asyncio.sleep(5.0 + 12.0 * (2 + len(NAMES) / 8))
+        assert api.stored == NAMES
 
     play(people)
