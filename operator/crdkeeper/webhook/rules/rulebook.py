@@ -170,7 +170,8 @@ class RuleBook:
             except ValidationError as error:
                 problems[file] = described(error)
             except Unreadable as error:
-                problems[file] = f"line {error.position.line}: {error}"
+                # PyYAML's text about a character that it refuses has two lines.
+                problems[file] = f"line {error.position.line}: {' '.join(str(error).split())}"
             except UnicodeDecodeError:
                 problems[file] = "not UTF-8"
             except Exception as error:

@@ -110,8 +110,9 @@ def test_whatever_a_crd_contains_the_others_serve(file: Path, book: RuleBook) ->
         ("a: &a [*a]", "line 1: "),
         ("a: 1\nb: {", "line 3: not YAML: "),
         ("a: \xff", "not UTF-8"),
+        ("a: \x00", "line 1: not YAML: "),
     ],
-    ids=["deep", "endless", "cut", "bytes"],
+    ids=["deep", "endless", "cut", "bytes", "control"],
 )
 def test_a_file_that_cannot_be_read_is_named_with_the_line(
     file: Path, book: RuleBook, content: str, problem: str
@@ -121,6 +122,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_line(
     look_until_settled(book)
     assert list(book.problems) == [str(odd)]
     assert book.problems[str(odd)].startswith(problem)
+    assert "\n" not in book.problems[str(odd)]
 
 
 def test_yaml_means_the_same_as_for_kubectl(file: Path, book: RuleBook) -> None:
