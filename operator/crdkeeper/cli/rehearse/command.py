@@ -11,7 +11,7 @@ from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cli.convert.rules import BadInput
 from crdkeeper.cli.input.files import check_standard_input
 from crdkeeper.cli.input.options import connection_options, run_async
-from crdkeeper.cli.output.printing import line, lines_of, show
+from crdkeeper.cli.output.printing import line, lines, lines_of, show
 from crdkeeper.cli.rehearse.objects import RulePair, read_current, read_definitions, read_folder
 from crdkeeper.cli.rehearse.output import PRINTERS
 from crdkeeper.cli.signals import Signalled, until_signal
@@ -149,16 +149,16 @@ def _live(
     from crdkeeper.operations.rehearsal.proof import ShadowUse
 
     use = ShadowUse(shadow)
+    left: list[str] = []
+    work = rehearse_all(definitions, rules, use, kubeconfig, context, _progress(), left.append)
     try:
-        done = run_async(
-            until_signal(rehearse_all(definitions, rules, use, kubeconfig, context, _progress()))
-        )
+        done = run_async(until_signal(work))
         return done.reports, done.failures
     except Signalled as signalled:
-        line("Stopped. Nothing was left in the cluster.", err=True)
+        lines(["Stopped.", *left] if left else ["Stopped. Nothing was left in the cluster."], err=True)
         raise SystemExit(signalled.exit_code) from None
     except click.ClickException as error:
-        raise BadInput(*lines_of(error)) from error
+        raise BadInput(*lines_of(error), *left) from error
 
 
 def _progress() -> Callable[[int], None]:

@@ -46,9 +46,11 @@ async def rehearse_all(
     kubeconfig: Path | None,
     context: str | None,
     progress: Callable[[int], None],
+    left: Callable[[str], None] = lambda _: None,
 ) -> LiveRehearsals:
     """Rehearse all CRDs, a few at a time; a failure of one does not affect the others.
 
+    `left` gets what to do about each shadow that could not be removed, also when this is cancelled.
     Raises Unreachable.
     """
     limit = asyncio.Semaphore(_AT_ONCE)
@@ -59,7 +61,7 @@ async def rehearse_all(
             try:
                 serving, remark = await _serving(client, name)
                 conversions = _conversions(name, rules.completed(name, serving), remark)
-                return await rehearse(client, manifest, conversions, progress, use)
+                return await rehearse(client, manifest, conversions, progress, use, left)
             except BadInput as error:
                 return error
             except NotPermitted as error:

@@ -40,9 +40,18 @@ class Proof:
     """
 
     def __init__(
-        self, client: Client, accepted: Mapping[str, Any], judge: Judge, version: str, use: ShadowUse
+        self,
+        client: Client,
+        accepted: Mapping[str, Any],
+        judge: Judge,
+        version: str,
+        use: ShadowUse,
+        left: Callable[[str], None],
     ) -> None:
-        """`accepted` is the new CRD as the API server would store it; objects are read at `version`."""
+        """`accepted` is the new CRD as the API server would store it; objects are read at `version`.
+
+        `left`: see Shadow.
+        """
         new = judge.new
         judged_at = judge.creation_version({"apiVersion": f"{new.group}/{version}"})
         self._use = use if judged_at is not None else ShadowUse.NEVER
@@ -50,7 +59,7 @@ class Proof:
         self._judge = judge
         self._new: CompiledDefinition = new
         self._make: Callable[[], Shadow] = lambda: Shadow(
-            client, accepted, judged_at=(judged_at or "") if new.strategy != NONE else ""
+            client, accepted, judged_at=(judged_at or "") if new.strategy != NONE else "", left=left
         )
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()

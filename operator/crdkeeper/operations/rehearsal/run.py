@@ -57,9 +57,11 @@ async def rehearse(
     conversions: Conversions,
     progress: Callable[[int], None] = lambda _: None,
     use: ShadowUse = ShadowUse.AUTO,
+    left: Callable[[str], None] = lambda _: None,
 ) -> RehearsalReport:
     """Rehearse a new CRD with the objects in the cluster; `progress` gets the count of each finished page.
 
+    `left` gets what to do if a shadow could not be removed, also when this is cancelled or ends otherwise.
     Raises NotPermitted and CannotRehearse, ShadowFailed, ApiError and Unreachable.
     """
     name = manifest["metadata"]["name"]
@@ -81,7 +83,7 @@ async def rehearse(
     stored_in = (live.get("status") or {}).get("storedVersions") or [old.storage]
     report.doubts = doubts(old, new, stored_in, conversions.remark)
     try:
-        await _objects(_Run(client, accepted, live, old, new, stored_in, report, progress, use))
+        await _objects(_Run(client, accepted, live, old, new, stored_in, report, progress, use, left))
     except ApiError as error:
         if error.code == 404:
             await _check_still_there(client, live)
@@ -167,6 +169,7 @@ class _Run:
     report: RehearsalReport
     progress: Callable[[int], None]
     use: ShadowUse
+    left: Callable[[str], None]
 
     def endpoint(self, version: str) -> Endpoint:
         return Endpoint(self.old.group, version, self.old.plural)
@@ -177,7 +180,7 @@ async def _objects(run: _Run) -> None:
     if version is None:
         raise CannotRehearse(f"no version of {run.old.name} is served: its objects cannot be read")
     judge = Judge(run.old, run.new)
-    async with Proof(run.client, run.accepted, judge, version, run.use) as proof:
+    async with Proof(run.client, run.accepted, judge, version, run.use, run.left) as proof:
         await _walk(run, judge, version, proof)
         run.report.by_server = proof.asked
         if proof.denied:

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -47,11 +47,22 @@ class Shadow:
     runs.
     """
 
-    def __init__(self, client: Client, document: Mapping[str, Any], *, judged_at: str = "") -> None:
-        """`document` is a CRD as the API server accepts it: see core.rehearsal.shadow.shadow_definition."""
+    def __init__(
+        self,
+        client: Client,
+        document: Mapping[str, Any],
+        *,
+        judged_at: str = "",
+        left: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`document` is a CRD as the API server accepts it: see core.rehearsal.shadow.shadow_definition.
+
+        `left` gets what to do if the shadow could not be removed, also where nobody gets the ShadowFailed.
+        """
         self._client = client
         self._document = document
         self._judged_at = judged_at
+        self._left = left
         self.plural = f"r{secrets.token_hex(6)}"
         self.name = f"{self.plural}.{GROUP}"
         self.kind: str = document["spec"]["names"]["kind"]
@@ -120,6 +131,21 @@ class Shadow:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _remove(self) -> None:
+        """Remove the shadow, and wait for the end of that even when told to stop. Raises ShadowFailed."""
+        removal = asyncio.create_task(self._removed())
+        stopped: asyncio.CancelledError | None = None
+        while not removal.done():
+            try:
+                await asyncio.wait([removal])
+            except asyncio.CancelledError as error:
+                stopped = error
+        failed = removal.exception()
+        if stopped is not None:
+            raise stopped
+        if failed is not None:
+            raise failed
+
+    async def _removed(self) -> None:
         if self._creation is not None:
             await asyncio.wait([self._creation])
             error = self._creation.exception()
@@ -136,10 +162,12 @@ class Shadow:
                     return
                 trouble = str(answer.json().get("message") or answer.code)
             await asyncio.sleep(_PAUSE_SECONDS * 2**attempt)
-        raise ShadowFailed(
+        what = (
             f"the shadow could not be removed: {trouble}. It does no harm, and a rehearsal some hours later "
             f"removes it. To remove it now: kubectl delete crd {self.name}"
         )
+        self._left(what)
+        raise ShadowFailed(what)
 
     async def judge(self, sent: Mapping[str, Any]) -> DryRun | None:
         """The API server's response to the creation of an object; None if its namespace is gone.

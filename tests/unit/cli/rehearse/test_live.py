@@ -1,16 +1,24 @@
-"""`crdkeeper rehearse` on a cluster: whose rules count, by what the operator says."""
+"""`crdkeeper rehearse` on a cluster: whose rules count, and what is said of shadows that are left."""
 
+import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import web
+from click.testing import CliRunner
 
+from crdkeeper.cli import main
 from crdkeeper.cli.rehearse.live import rehearse_all
 from crdkeeper.cli.rehearse.objects import RulePair, WebhookRules
+from crdkeeper.cli.signals import Signalled
+from crdkeeper.cluster.transport.client import Unreachable
 from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.operations.rehearsal import shadow
 from crdkeeper.operations.rehearsal.proof import ShadowUse
-from tests.unit.cluster.transport.localserver import failure, json, kubeconfig, serving
+from tests.unit.cluster.transport.localserver import failure, json, kubeconfig, serving, silent
 from tests.unit.core.rehearsal.crds import GROUP, TEXT, crd, version, widget
 
 NAME = f"widgets.{GROUP}"
@@ -35,8 +43,84 @@ CONVERSION: dict[str, Any] = {
         "spokes": [{"version": "v2", "rules": [{"hub": "spec.a", "spoke": "spec.b"}]}],
     },
 }
+PLAIN = {**LIVE, "spec": {**LIVE["spec"], "conversion": {"strategy": "None"}}}
 OBJECTS = {"apiVersion": f"{GROUP}/v1", "kind": "WidgetList", "items": [widget({"a": "x"})], "metadata": {}}
 OLDER = "the VersionConversion does not say by which webhook its rules are served: the operator or crds/ are"
+
+
+async def test_what_is_left_of_a_cancelled_rehearsal_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shadow, "_PAUSE_SECONDS", 0.0)
+    asked, end = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        last = request.path.rsplit("/", 2)[-2:]
+        if request.method == "DELETE":
+            return await failure(403, "Forbidden", "never")(request)
+        if "labelSelector" in request.query:
+            return await json({"items": [], "metadata": {}})(request)
+        if last[0] == "customresourcedefinitions" and last[1].endswith("rehearsal.crdkeeper.dev"):
+            return await json({"status": {"conditions": [{"type": "Established", "status": "True"}]}})(
+                request
+            )
+        if "/rehearsal.crdkeeper.dev/" in request.path:
+            asked.set()
+            return await silent(end)(request)
+        known = {
+            ("customresourcedefinitions", NAME): PLAIN,
+            ("v1", "selfsubjectaccessreviews"): {"status": {"allowed": True}},
+            ("v1", "customresourcedefinitions"): {},
+            ("v1", "widgets"): OBJECTS,
+        }
+        found = known.get((last[0], last[1]))
+        return await (failure(404, "NotFound") if found is None else json(found))(request)
+
+    left: list[str] = []
+    async with serving(answer) as server:
+        rules, path = RulePair(WebhookRules(), WebhookRules()), kubeconfig(tmp_path, server.url)
+        rehearsing = asyncio.create_task(
+            rehearse_all([PLAIN], rules, ShadowUse.ALWAYS, path, None, lambda _: None, left.append)
+        )
+        asking = asyncio.create_task(asked.wait())
+        await asyncio.wait([rehearsing, asking], return_when=asyncio.FIRST_COMPLETED)
+        rehearsing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await rehearsing
+        end.set()
+    (text,) = left
+    assert "kubectl delete crd r" in text
+
+
+LEFT = "the shadow could not be removed: never"
+
+
+@pytest.mark.parametrize(
+    ("left", "error", "exit_code", "said"),
+    [
+        ([], Signalled(signal.SIGINT), 130, "Stopped. Nothing was left in the cluster.\n"),
+        ([LEFT], Signalled(signal.SIGTERM), 143, f"Stopped.\n{LEFT}\n"),
+        ([], Unreachable("no answer"), 2, "Error: no answer\n"),
+        ([LEFT], Unreachable("no answer"), 2, f"Error: no answer\n{LEFT}\n"),
+    ],
+)
+def test_what_is_left_is_said_at_the_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    left: list[str],
+    error: Exception,
+    exit_code: int,
+    said: str,
+) -> None:
+    async def fail(*arguments: Any) -> None:
+        for each in left:
+            arguments[-1](each)
+        raise error
+
+    monkeypatch.setattr("crdkeeper.cli.rehearse.live.rehearse_all", fail)
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(PLAIN))
+    result = CliRunner().invoke(main, ["rehearse", "-f", str(tmp_path / "crd.yaml")])
+    assert (result.exit_code, result.stderr) == (exit_code, said)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,19 @@
 """The shadow is created and removed whatever happens; see also tests/cluster/rehearsal/test_rehearse.py."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from crdkeeper.cluster.resources.objects import Endpoint
-from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.rehearsal.shadow import GROUP
 from crdkeeper.operations.rehearsal import shadow as module
 from crdkeeper.operations.rehearsal.shadow import Shadow, ShadowFailed
 from crdkeeper.operations.rehearsal.source import pages
-from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json, page
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json, page, silent
 from tests.unit.core.rehearsal.crds import TEXT, crd, version, widget
 
 DEFINITION = crd(version(a=TEXT))
@@ -83,6 +85,60 @@ async def test_what_cannot_be_removed_is_told_with_the_remedy(tmp_path: Path) ->
         with pytest.raises(ShadowFailed, match=r"never\. .* kubectl delete crd r[0-9a-f]+\.rehearsal"):
             async with Shadow(client, DEFINITION):
                 pass
+
+
+@pytest.mark.parametrize(("last", "left"), [(MADE, 0), (failure(403, "Forbidden", "never"), 1)])
+async def test_told_to_stop_while_it_is_removed_it_goes_on(tmp_path: Path, last: Handler, left: int) -> None:
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def busy(request: web.Request) -> web.Response:
+        begun.set()
+        await end.wait()
+        return await failure(500)(request)
+
+    said: list[str] = []
+
+    async def use(client: Client) -> None:
+        async with Shadow(client, DEFINITION, left=said.append):
+            pass
+
+    async with client_of(tmp_path, NONE, MADE, READY, busy, last) as (server, client):
+        using = asyncio.create_task(use(client))
+        await begun.wait()
+        for _ in range(2):
+            using.cancel()
+            await asyncio.sleep(0)
+        end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        assert methods(server).count("DELETE") == (6 if left else 2)
+    assert [text.partition(". ")[0] for text in said] == ["the shadow could not be removed: never"] * left
+
+
+@pytest.mark.parametrize("in_use", [False, True])
+async def test_what_is_left_when_told_to_stop_is_told(tmp_path: Path, in_use: bool) -> None:
+    said: list[str] = []
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def not_ready(request: web.Request) -> web.Response:
+        begun.set()
+        return await silent(end)(request)
+
+    async def use(client: Client) -> None:
+        async with Shadow(client, DEFINITION, left=said.append):
+            begun.set()
+            await end.wait()
+
+    answers = [NONE, MADE, READY if in_use else not_ready, failure(403, "Forbidden", "never")]
+    async with client_of(tmp_path, *answers) as (_, client):
+        using = asyncio.create_task(use(client))
+        await begun.wait()
+        using.cancel()
+        with pytest.raises(ShadowFailed) as failed:
+            await using
+        end.set()
+    assert said == [str(failed.value)]
+    assert "kubectl delete crd r" in said[0]
 
 
 async def test_an_error_in_the_middle_removes_it(tmp_path: Path) -> None:
