@@ -206,9 +206,22 @@ class KeeperProcess:
             self._tell(each)
 
     def _tell(self, peer: _Peer) -> None:
-        """Tell it what it does not know yet; nothing before everything is known here."""
+        """Tell it what it does not know yet; of the rules nothing before all are known here.
+
+        Certificate and token do not wait for the rules: without those, a replica may serve on until its
+        certificate expires.
+        """
         channel = peer.channel
-        if channel is None or not self._loaded:
+        if channel is None:
+            return
+        if self._certificate.content != peer.certificate:
+            peer.certificate = self._certificate.content
+            channel.send({say.CERTIFICATE: len(peer.certificate[0])}, b"".join(peer.certificate))
+        token = self._policies.token if self._policies is not None else ""
+        if token != peer.token:
+            peer.token = token
+            channel.send({say.TOKEN: token})
+        if not self._loaded:
             return
         conversions = self._rules.conversions
         for name, served in conversions.items():
@@ -217,13 +230,6 @@ class KeeperProcess:
         for name in peer.told.keys() - conversions.keys():
             channel.send({say.DROP: name})
         peer.told = dict(conversions)
-        if self._certificate.content != peer.certificate:
-            peer.certificate = self._certificate.content
-            channel.send({say.CERTIFICATE: len(peer.certificate[0])}, b"".join(peer.certificate))
-        token = self._policies.token if self._policies is not None else ""
-        if token != peer.token:
-            peer.token = token
-            channel.send({say.TOKEN: token})
         if not peer.whole:
             peer.whole = True
             channel.send({say.WHOLE: True})

@@ -264,6 +264,31 @@ async def test_a_new_certificate_is_used_and_a_broken_one_is_not(replica: Replic
     assert replica.certificate._latest is not before
 
 
+async def test_a_new_certificate_does_not_wait_for_rules_that_the_next_keeper_cannot_read(
+    replica: Replica,
+) -> None:
+    replica.load(a=served(b"a"))
+    await replica.synchronous()
+    replica.start_keeper()
+    before = replica.certificate._latest
+    issued = AUTHORITY.issue()
+    replica.options.certificate.write_bytes(issued.certificate)
+    replica.options.key.write_bytes(issued.key)
+    replica.keeper._certificate.found()
+    replica.keeper._tell_all()
+    await replica.synchronous()
+    assert replica.certificate._latest is not before
+    assert replica.relay.conversions.keys() == {"a"}
+
+
+async def test_the_certificate_alone_does_not_make_it_whole(replica: Replica) -> None:
+    replica.keeper._certificate.found()
+    replica.keeper._tell_all()
+    await replica.synchronous()
+    assert replica.certificate.expires > 0
+    assert not replica.relay.whole.is_set()
+
+
 async def test_the_token_for_changes_is_told_as_it_changes(replica: Replica) -> None:
     class Policies:
         token = "first"
