@@ -50,6 +50,7 @@ class ClusterRules:
         self._connection = connection
         self._namespace = namespace
         self._client: Client | None = None
+        self._ran = False
         self._heard = time.monotonic()
         self._trouble = "the API server has not responded yet"
         self._seen: dict[str, str] = {}
@@ -70,7 +71,8 @@ class ClusterRules:
         Raises ConfigurationError if there are no credentials at startup, and otherwise what `follow` raises:
         for refused credentials only where there are no rules to serve.
         """
-        self._heard = time.monotonic()
+        if not self._ran:  # a keeper does this again after a failure
+            self._ran, self._heard = True, time.monotonic()
         client = await self._connected()
 
         async def load() -> str:

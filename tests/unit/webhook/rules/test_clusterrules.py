@@ -263,6 +263,16 @@ def test_credentials_refused_for_long_do_not_pass_for_an_uninstall(seconds: floa
     cluster.play(story)
 
 
+async def test_changes_count_as_missed_since_the_first_run_and_not_since_the_last(tmp_path: Path) -> None:
+    """The keeper of several processes runs the rules again and again while there are no credentials."""
+    rules = ClusterRules(Connection(tmp_path / "none"), "here")
+    for seconds in (0.0, 400.0, 400.0):
+        rules._heard -= seconds
+        with pytest.raises(ConfigurationError):
+            await rules.run(lambda: None)
+    assert rules.unseen()[0] >= 800.0
+
+
 def test_what_is_deleted_serves_on_and_what_is_made_again_is_read(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(config_map())
 
