@@ -27,6 +27,9 @@ _GRACE_SECONDS: Final = 0.2
 _CONVERT_SECONDS: Final = 28.0
 """More than the worker takes, less than API servers wait."""
 _MOST_ASKED: Final = 100
+_AGAIN: Final = "again"
+"""What this process tells itself: the name of rules to be compiled again."""
+_AGAIN_SECONDS: Final = 30.0
 
 Answer = tuple[dict[str, Any], bytes]
 
@@ -50,6 +53,8 @@ class Relay:
         self.uninstalled = asyncio.Event()
         self._certificate = certificate
         self._secured = False
+        self._failed: dict[str, Answer] = {}
+        """What the keeper has said last of rules that could not be compiled."""
         self._token = ""
         self._channel: Channel | None = None
         self._news: asyncio.Queue[Answer] = asyncio.Queue()
@@ -71,9 +76,12 @@ class Relay:
         whole = False
         while True:
             said, carried = await self._news.get()
+            if _AGAIN in said:
+                said, carried = self._failed.get(said[_AGAIN], ({}, b""))
             if say.RULES in said:
-                await self._compile(said[say.RULES], said[say.DIGEST], carried)
+                await self._compile(said, carried)
             elif say.DROP in said:
+                self._failed.pop(said[say.DROP], None)
                 self.conversions.pop(said[say.DROP], None)
             elif say.CERTIFICATE in said:
                 length = said[say.CERTIFICATE]
@@ -87,14 +95,20 @@ class Relay:
             if whole and self._secured:
                 self.whole.set()
 
-    async def _compile(self, name: str, digest: str, bundle: bytes) -> None:
+    async def _compile(self, said: dict[str, Any], bundle: bytes) -> None:
+        name, digest = said[say.RULES], said[say.DIGEST]
+        self._failed.pop(name, None)
         known = self.conversions.get(name)
         if known is None or known.digest != digest or known.bundle != bundle:
             try:
                 made = await asyncio.to_thread(compiled, bundle)
             except Exception:
-                # The keeper has compiled it, too; whatever is different here, the others serve.
+                # The keeper has compiled it, too; whatever is different here, the others serve. Memory or
+                # threads may be short for a moment only, and the keeper says it once.
                 _log.exception("%s: the rules that the keeper serves cannot be compiled", name)
+                self._failed[name] = said, bundle
+                again = ({_AGAIN: name}, b"")
+                asyncio.get_running_loop().call_later(_AGAIN_SECONDS, self._news.put_nowait, again)
                 return
             self.conversions[name] = Served(made.conversion, digest, bundle)
 

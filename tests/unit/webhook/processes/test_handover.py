@@ -161,6 +161,25 @@ async def test_rules_that_it_cannot_compile_leave_the_others(replica: Replica) -
     assert replica.relay.conversions.keys() == {"a", "d"}
 
 
+async def test_rules_that_it_could_not_compile_are_tried_again(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: bytes) -> Served:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(relay, "_AGAIN_SECONDS", 0.001)
+    with monkeypatch.context() as short:
+        short.setattr(relay, "compiled", fail)
+        replica.load(a=served(b"a"), b=served(b"b"))
+        await replica.synchronous()
+        assert replica.relay.conversions == {}
+        replica.load(a=served(b"a"))
+        await replica.synchronous()
+    await replica.until(lambda: replica.relay.conversions)
+    assert replica.relay.conversions.keys() == {"a"}, "the other one was dropped"
+    assert replica.relay._failed == {}
+
+
 async def test_without_a_keeper_it_serves_on_and_takes_over_what_the_next_one_knows(replica: Replica) -> None:
     replica.load(a=served(b"a"))
     await replica.synchronous()
