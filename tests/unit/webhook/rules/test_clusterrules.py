@@ -15,7 +15,7 @@ from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client, NoCredentials, Unreachable
-from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.webhook.rules import clusterrules
 from crdkeeper.webhook.rules.clusterrules import ClusterRules
