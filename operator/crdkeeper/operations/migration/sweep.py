@@ -263,6 +263,7 @@ class Sweep:
                 if not batch.open:
                     self.advanced.set()
                 self._queue.done(ref)
+                del ref  # while it waits for the next one, it keeps none that nobody counts
                 self._pool.staff()
         except Exception as error:
             if not self._failure.done():

@@ -1,5 +1,6 @@
 """A pass over objects that tenants make as large as they can."""
 
+import asyncio
 import gc
 from typing import Any
 
@@ -9,6 +10,7 @@ from crdkeeper.api.storagemigration import MigrationLimits
 from crdkeeper.cluster.resources.objects import Endpoint, Page
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES
 from crdkeeper.cluster.transport.client import Answer, TooLarge
+from crdkeeper.core.migration.evidence import ObjectRef
 from crdkeeper.operations.migration.sweep import Sweep
 from tests.unit.builders import migration
 from tests.unit.cluster.largeobjects import KIB, MIB, LargeObjects
@@ -43,6 +45,30 @@ async def test_few_large_managed_fields_wait_to_be_written() -> None:
     await sweep_of(client, ("example.com", "v2")).run(None)
     assert sorted(client.written) == sorted(f"w{number}" for number in range(600))
     assert 0 < client.most_ahead <= 2 * METADATA_BYTES
+
+
+class Weighed(LargeObjects):
+    """Counts the bytes of managedFields in memory while a page is requested."""
+
+    most_kept = 0
+
+    async def send(self, method: str, path: str, **options: Any) -> Answer:
+        if method == "PATCH":
+            await asyncio.sleep(0.01)
+        elif "?limit=" in path:
+            refs = [each for each in gc.get_objects() if isinstance(each, ObjectRef)]
+            self.most_kept = max(self.most_kept, sum(len(each.managed_fields or b"") for each in refs))
+        return await super().send(method, path, **options)
+
+
+def test_writers_that_wait_keep_no_large_managed_fields() -> None:
+    async def main() -> None:
+        client = Weighed(*[20 * KIB] * 600, *[500 * KIB] * 80, managed=True)
+        await sweep_of(client, ("example.com", "v2")).run(None)
+        assert len(client.written) == 680
+        assert 0 < client.most_kept <= 2 * METADATA_BYTES
+
+    play(main)
 
 
 class Watched(LargeObjects):
