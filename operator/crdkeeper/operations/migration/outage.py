@@ -6,7 +6,7 @@ it is the object. Until then the objects are undecided, and so is the page that 
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crdkeeper.api.storagemigration import RefusedObject
 from crdkeeper.core.migration.counts import key
@@ -49,8 +49,15 @@ class Outage:
     def __bool__(self) -> bool:
         return bool(self.in_a_row or self.again)
 
-    def failed(self, undecided: Undecided) -> None:
-        """Add an object; a run that ends now must come back to it."""
+    def failed(self, undecided: Undecided, *, many: bool) -> None:
+        """Add an object; a run that ends now must come back to it.
+
+        If there may be `many`, none keeps its managedFields, which may be large: it is read again.
+        """
+        if many and undecided.ref.managed_fields is not None:
+            undecided = replace(
+                undecided, ref=replace(undecided.ref, resource_version="", managed_fields=None)
+            )
         undecided.batch.open += 1
         self._tries[key(undecided.refused)] += 1
         self.in_a_row.append(undecided)

@@ -372,7 +372,7 @@ class Sweep:
         if not is_webhook_outage(refused):
             self._end_outage()
         elif len(self._outage.in_a_row) < MOST_UNDECIDED:  # only a plan has more
-            self._outage.failed(Undecided(ref, batch, refused))
+            self._outage.failed(Undecided(ref, batch, refused), many=self.type == "Plan")
             failed = len(self._outage.in_a_row)
             if failed >= _OUTAGE and self.type != "Plan":
                 raise Interrupted(

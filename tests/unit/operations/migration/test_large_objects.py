@@ -4,6 +4,7 @@ import asyncio
 import gc
 from typing import Any
 
+import orjson
 import pytest
 
 from crdkeeper.api.storagemigration import MigrationLimits
@@ -11,19 +12,22 @@ from crdkeeper.cluster.resources.objects import Endpoint, Page
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES
 from crdkeeper.cluster.transport.client import Answer, TooLarge
 from crdkeeper.core.migration.evidence import ObjectRef
+from crdkeeper.core.migration.protocol import SweepType
 from crdkeeper.operations.migration.sweep import Sweep
 from tests.unit.builders import migration
 from tests.unit.cluster.largeobjects import KIB, MIB, LargeObjects
-from tests.unit.operations.migration.scene import Cluster, Process, assert_migrated, play
+from tests.unit.operations.migration.scene import Cluster, Process, assert_migrated, play, refusal
 
 TOO_LARGE = TooLarge("the response is larger than 4 MiB")
 
 
-def sweep_of(client: LargeObjects, retarget_to: tuple[str, str] | None = None) -> Sweep:
+def sweep_of(
+    client: LargeObjects, retarget_to: tuple[str, str] | None = None, type_: SweepType = "Rewrite"
+) -> Sweep:
     return Sweep(
         client,
         Endpoint("example.com", "v2", "widgets"),
-        "Rewrite",
+        type_,
         MigrationLimits(),
         separator=500,
         retarget_to=retarget_to,
@@ -66,6 +70,32 @@ def test_writers_that_wait_keep_no_large_managed_fields() -> None:
         client = Weighed(*[20 * KIB] * 600, *[500 * KIB] * 80, managed=True)
         await sweep_of(client, ("example.com", "v2")).run(None)
         assert len(client.written) == 680
+        assert 0 < client.most_kept <= 2 * METADATA_BYTES
+
+    play(main)
+
+
+class WithoutWebhook(Weighed):
+    """No write gets through."""
+
+    async def send(self, method: str, path: str, **options: Any) -> Answer:
+        if method == "PATCH":
+            await asyncio.sleep(0.01)
+            return refusal(500, message='failed calling webhook "w.example.com": failed to call webhook: EOF')
+        if "?limit=" not in path:
+            # The list that has this object alone.
+            listed, _, name = path.rpartition("/")
+            alone = await LargeObjects.send(self, method, f"{listed}?limit=1&continue={name[1:]}", **options)
+            return Answer(200, orjson.dumps(alone.json()["items"][0]))
+        return await super().send(method, path, **options)
+
+
+def test_a_plan_keeps_no_large_managed_fields_of_what_it_tries_again() -> None:
+    async def main() -> None:
+        client = WithoutWebhook(*[100 * KIB] * 300, *[KIB] * 600, managed=True)
+        sweep = sweep_of(client, ("example.com", "v2"), "Plan")
+        await sweep.run(None)
+        assert (sweep.tally.scanned, sweep.tally.refused_count) == (900, 900)
         assert 0 < client.most_kept <= 2 * METADATA_BYTES
 
     play(main)
