@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.cluster.transport.client import ApiError, NoCredentials
 from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.core.conversion.review import BadReview
 from crdkeeper.supervision import supervise
@@ -159,7 +159,7 @@ class KeeperProcess:
         while True:
             try:
                 await self._rules.run(self._have_loaded)
-            except (ApiError, ConfigurationError) as error:
+            except (ApiError, NoCredentials, ConfigurationError) as error:
                 # Rules that this process does not have serve in the others.
                 if not self._board.was_ready(self._row):
                     raise

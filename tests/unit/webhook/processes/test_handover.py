@@ -9,13 +9,15 @@ from typing import Any
 import orjson
 import pytest
 
+from crdkeeper.cluster.transport.client import ApiError, NoCredentials
+from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.core.conversion.bundle import digest
 from crdkeeper.core.conversion.objects import ConversionTally
 from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook.certificate import PortCertificate
 from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed, WorkerRules
 from crdkeeper.webhook.http.types import Body
-from crdkeeper.webhook.processes import relay
+from crdkeeper.webhook.processes import keeper, relay
 from crdkeeper.webhook.processes.board import Board
 from crdkeeper.webhook.processes.channel import pair
 from crdkeeper.webhook.processes.keeper import KeeperProcess
@@ -194,6 +196,39 @@ async def test_without_a_keeper_it_serves_on_and_takes_over_what_the_next_one_kn
     await replica.synchronous()
     assert replica.relay.conversions.keys() == {"a", "b"}
     assert replica.relay.conversions["a"].digest == served(b"newer").digest
+
+
+@pytest.mark.parametrize(
+    "refusal", [ApiError(401, {}), NoCredentials("no token"), ConfigurationError("no token")], ids=repr
+)
+@pytest.mark.parametrize("ready", [True, False])
+async def test_a_keeper_without_credentials_tries_again_where_others_serve(
+    replica: Replica, refusal: Exception, ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "_AGAIN_SECONDS", 0.0)
+    read = asyncio.Event()
+
+    class Rules(RuleBook):
+        asked = 0
+
+        async def run(self, _: Any) -> None:
+            self.asked += 1
+            if self.asked == 1:
+                raise refusal
+            read.set()
+            await asyncio.Event().wait()
+
+    replica.keeper._rules = Rules(())
+    if ready:
+        replica.keeper._board.note_ready(1)
+    following = asyncio.create_task(replica.keeper._follow_rules())
+    reads = asyncio.create_task(read.wait())
+    await asyncio.wait({following, reads}, return_when=asyncio.FIRST_COMPLETED)
+    assert read.is_set() is ready
+    for each in (following, reads):
+        each.cancel()
+    (ended,) = await asyncio.gather(following, return_exceptions=True)
+    assert ready or ended is refusal
 
 
 async def test_the_workers_convert_by_the_rules_of_the_process_that_asks(replica: Replica) -> None:
