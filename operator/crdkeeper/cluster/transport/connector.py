@@ -33,9 +33,11 @@ class InStepConnector(aiohttp.TCPConnector):
         self._used: WeakKeyDictionary[ResponseHandler, int] = WeakKeyDictionary()
         """How many requests each connection has carried."""
         self._distrusted: WeakSet[ResponseHandler] = WeakSet()
+        self._distrusts = 0
 
     def distrust(self) -> None:
-        """Stop using all current connections: one of them returned the answer to another request."""
+        """Stop using all current connections, those that are being made after their first request."""
+        self._distrusts += 1
         self._distrusted.update(self._used)
 
     async def connect(
@@ -50,6 +52,7 @@ class InStepConnector(aiohttp.TCPConnector):
         one; Fenced if the request may not be sent any more.
         """
         while True:
+            distrusts = self._distrusts
             connection = await super().connect(req, traces, timeout)
             protocol = connection.protocol
             if protocol is None:
@@ -58,6 +61,8 @@ class InStepConnector(aiohttp.TCPConnector):
             in_step = not protocol.should_close and protocol not in self._distrusted
             if in_step and used < REQUESTS_PER_CONNECTION:
                 self._used[protocol] = used + 1
+                if distrusts != self._distrusts:
+                    self._distrusted.add(protocol)
                 try:
                     # Only now: to connect may have taken long.
                     self._fence.check(req.method)

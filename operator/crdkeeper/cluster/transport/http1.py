@@ -10,6 +10,7 @@ get out of step is closed: when the server speaks unasked, sends more than one a
 
 import asyncio
 import ssl
+from collections.abc import Coroutine
 from typing import Final, NamedTuple, cast
 
 import httptools
@@ -204,24 +205,28 @@ class Http1Pool:
             f"{AUDIT_ID}: {id}\r\nContent-Length: {len(content)}\r\n\r\n"
         ).encode() + content
         try:
-            answer = await self._exchange(method, request, await self._connection())
+            answer = await self._exchange(method, request, self._connection())
         except Disconnected as error:
             if not error.unused:
                 raise
-            answer = await self._exchange(method, request, await self._connect())
+            answer = await self._exchange(method, request, self._connect())
         if not self._ids.answered(id, answer.code, answer.audit_id):
             self.close()
             raise Disconnected("the server sent the response to another request")
         return answer
 
-    async def _exchange(self, method: str, request: bytes, connection: _Connection) -> RawAnswer:
+    async def _exchange(
+        self, method: str, request: bytes, connecting: Coroutine[None, None, _Connection]
+    ) -> RawAnswer:
+        # From here on: it may be closed before it is connected.
+        closings = self._closings
+        connection = await connecting
         try:
             # Only now: to connect may have taken long.
             self._fence.check(method)
         except Fenced:
             self._idle.append(connection)
             raise
-        closings = self._closings
         timer = asyncio.get_running_loop().call_later(self._request_seconds, connection.expire)
         try:
             answer = await connection.send(request)

@@ -14,6 +14,7 @@ from crdkeeper.cluster.transport import client as client_module
 from crdkeeper.cluster.transport import connector
 from crdkeeper.cluster.transport.client import MERGE_PATCH, Answer, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
+from crdkeeper.cluster.transport.connector import InStepConnector
 from tests.unit.cluster.transport.localserver import client_of, failure, hang_up, json, kubeconfig, page
 
 THROTTLED = failure(429, "TooManyRequests", "storage is (re)initializing", {"Retry-After": "1"})
@@ -64,6 +65,27 @@ async def test_a_connection_is_replaced_after_some_requests(
         for _ in range(7):
             await client.request("GET", "/x")
         assert (len(server.requests), len(server.connections)) == (7, 3)
+
+
+async def test_no_connection_is_used_again_that_was_being_made_when_all_were_distrusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with client_of(tmp_path, json({})) as (server, client):
+        made_by = client._open.connector
+        assert isinstance(made_by, InStepConnector)
+        connect = made_by._create_connection
+
+        async def slowly(*all_: Any) -> Any:
+            made = await connect(*all_)
+            if server.requests == []:
+                client.distrust()
+            return made
+
+        monkeypatch.setattr(made_by, "_create_connection", slowly)
+        for _ in range(3):
+            await client.request("GET", "/x")
+        assert len(server.requests) == 3
+        assert len(server.connections) == 2
 
 
 @LEAN

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,24 @@ async def test_no_connection_is_used_after_a_close() -> None:
         closed.set()
         await asking
         await patch(pool)
+        assert server.connections == 2
+
+
+async def test_no_connection_is_used_after_a_close_that_was_just_being_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(answering(OK)) as (server, pool):
+        connect = pool._connect
+
+        async def slowly() -> Any:
+            connection = await connect()
+            if server.requests == []:
+                pool.close()
+            return connection
+
+        monkeypatch.setattr(pool, "_connect", slowly)
+        for _ in range(3):
+            await patch(pool)
         assert server.connections == 2
 
 
