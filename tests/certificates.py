@@ -8,7 +8,7 @@ from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 YEAR = timedelta(days=365)
@@ -53,9 +53,10 @@ class Authority:
         common_name: str = "webhook",
         begin: datetime | None = None,
         lifetime: timedelta = YEAR,
+        by_rsa: bool = False,
     ) -> Issued:
         """A serving certificate for IP addresses and DNS names, or for its common name only."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = rsa.generate_private_key(65537, 2048) if by_rsa else ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         names = [
             x509.IPAddress(ip_address(each)) if each[0].isdigit() or ":" in each else x509.DNSName(each)
@@ -76,7 +77,7 @@ class Authority:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
+    key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey,
     begin: datetime | None,
     lifetime: timedelta,
 ) -> x509.CertificateBuilder:

@@ -26,7 +26,7 @@ from crdkeeper.cluster.transport.fence import Fence
 from crdkeeper.cluster.transport.http1 import Http1Pool
 from crdkeeper.cluster.transport.kubeconfig import ContextRead, read_context, set_proxy
 from crdkeeper.cluster.transport.shallow import ShallowResponse
-from crdkeeper.cluster.transport.tls import verifying
+from crdkeeper.cluster.transport.tls import ClientContext, verifying
 from crdkeeper.core.kubeconfig.error import KubeconfigError
 
 CONNECT_SECONDS = 10.0
@@ -68,7 +68,7 @@ class Connection:
     _loaded: bool = field(default=False, init=False)
     _certificate: bytes = field(default=b"", init=False, repr=False)
     """The client certificate with its key: files may be renewed in their place."""
-    _contexts: WeakSet[ssl.SSLContext] = field(default_factory=WeakSet, init=False)
+    _contexts: WeakSet[ClientContext] = field(default_factory=WeakSet, init=False)
     """Those of all connections that use it."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
@@ -132,9 +132,10 @@ class Connection:
         files = [each for each in (loaded.cert_file, loaded.key_file) if each]
         content = b"".join(Path(each).read_bytes() for each in files)
         if loaded.cert_file and content != self._certificate:
-            # A context is of no use any more after a key that does not match: the first one is for that.
-            for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *self._contexts):
-                each.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
+            # Another context: one that has had a key of another kind may go on to use that.
+            renewed = _tls(loaded, certified=True)
+            for each in self._contexts:
+                each.renewed = renewed
             self._certificate = content
 
     async def _context(self) -> ContextRead:
@@ -230,19 +231,9 @@ class Connection:
         )
 
     def _tls(self, *, anonymous: bool = False) -> ssl.SSLContext:
-        loaded = self._configuration
-        context = verifying(
-            ca_file=loaded.ssl_ca_cert or None,
-            ca_data=loaded.ca_cert_data or None,
-            server_name=loaded.tls_server_name,
-        )
+        context = _tls(self._configuration, certified=not anonymous)
         if not anonymous:
             self._contexts.add(context)
-            if loaded.cert_file:
-                context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
-        if not loaded.verify_ssl:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
         return context
 
     async def kopf_login(self, senders: MutableSet[asyncio.Task[Any]] | None = None) -> kopf.AiohttpSession:
@@ -259,6 +250,21 @@ class Connection:
             aiohttp_session=self.session(headers=headers, middlewares=noting, response_class=ShallowResponse),
             credentials=(header, self._certificate),
         )
+
+
+def _tls(loaded: Configuration, *, certified: bool) -> ClientContext:
+    """The context of connections, with the client certificate, if there is one and it is to be shown."""
+    context = verifying(
+        ca_file=loaded.ssl_ca_cert or None,
+        ca_data=loaded.ca_cert_data or None,
+        server_name=loaded.tls_server_name,
+    )
+    if loaded.cert_file and certified:
+        context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
+    if not loaded.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _pod_namespace() -> str:

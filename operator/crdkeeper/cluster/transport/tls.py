@@ -10,10 +10,12 @@ import ssl
 from pathlib import Path
 
 
-class _Context(ssl.SSLContext):
+class ClientContext(ssl.SSLContext):
     """Expects its own name in certificates, whatever the host of the connection."""
 
     server_name: str | None = None
+    renewed: ssl.SSLContext | None = None
+    """What new connections use instead: it has another client certificate."""
 
     def __repr__(self) -> str:
         """Without an address in memory: aiohttp puts it into messages, which must be the same each time."""
@@ -28,12 +30,14 @@ class _Context(ssl.SSLContext):
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
         """Called by asyncio and uvloop for each connection."""
+        if self.renewed is not None:
+            return self.renewed.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
         return super().wrap_bio(incoming, outgoing, server_side, self.server_name or server_hostname, session)
 
 
 def verifying(
     *, ca_file: Path | str | None = None, ca_data: str | bytes | None = None, server_name: str | None = None
-) -> ssl.SSLContext:
+) -> ClientContext:
     """A client's context that verifies chain and host as crypto/x509 does (https://pkg.go.dev/crypto/x509).
 
     Args:
@@ -46,7 +50,7 @@ def verifying(
         OSError: the file, or its content (then ssl.SSLError), cannot be read.
         ValueError: `ca_data` is empty.
     """
-    context = _Context(ssl.PROTOCOL_TLS_CLIENT)
+    context = ClientContext(ssl.PROTOCOL_TLS_CLIENT)
     context.server_name = server_name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False

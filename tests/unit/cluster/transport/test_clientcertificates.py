@@ -93,9 +93,11 @@ def config(directory: Path, port: int, user: dict[str, object]) -> Path:
 
 @pytest.mark.parametrize("lean", [False, True], ids=["", "lean"])
 @pytest.mark.parametrize("write", [by_files, by_plugin])
+@pytest.mark.parametrize("by_rsa", [False, True], ids=["", "of another kind"])
 async def test_a_renewed_certificate_is_used(
-    write: Callable[[Path, int, Issued], Path], lean: bool, tmp_path: Path
+    write: Callable[[Path, int, Issued], Path], lean: bool, by_rsa: bool, tmp_path: Path
 ) -> None:
+    renewed = AUTHORITY.issue(by_rsa=True) if by_rsa else SECOND
     async with serving(tmp_path) as server:
         connection = Connection(write(tmp_path, server.port, FIRST))
         async with Client(connection) as client, Client(connection) as other:
@@ -105,8 +107,8 @@ async def test_a_renewed_certificate_is_used(
                 assert await asyncio.gather(*requests) == [{}] * 16
 
             await ask()
-            server.accepted = SECOND
-            write(tmp_path, server.port, SECOND)
+            server.accepted = renewed
+            write(tmp_path, server.port, renewed)
             await ask()
             # A connection that has the former one would be answered 401 for ever.
             server.refused.clear()
