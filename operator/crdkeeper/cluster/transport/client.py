@@ -265,7 +265,7 @@ class Client:
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))
 
     async def _renew_headers(self) -> None:
-        if self._renewals != self.connection.renewals and self.connection.certified:
+        if self._renewals != self.connection.renewals and self._certified:
             self.distrust()  # connections keep the certificate that they were made with
         self._renewals = self.connection.renewals
         authorization = await self._authorization()
@@ -274,6 +274,10 @@ class Client:
             self._headers["Authorization"] = authorization
         self._lean_headers.clear()
         self._headers_until = time.monotonic() + _TOKEN_SECONDS
+
+    @property
+    def _certified(self) -> bool:
+        return self.connection.certified
 
     async def _authorization(self) -> str | None:
         return await self.connection.authorization()

@@ -92,5 +92,9 @@ class TokenClient(Client):
             self._sent = token
             self._headers_until = 0.0
 
+    @property
+    def _certified(self) -> bool:
+        return False
+
     async def _authorization(self) -> str:
         return f"Bearer {self._sent}"

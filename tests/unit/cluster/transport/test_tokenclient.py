@@ -11,6 +11,7 @@ from aiohttp import web
 
 from crdkeeper.cluster.transport.client import Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.requestids import AUDIT_ID
 from crdkeeper.cluster.transport.tokenclient import TokenSession, TokenSource
 from tests.certificates import Authority
@@ -85,6 +86,17 @@ async def test_a_token_is_sent_without_our_certificate(tmp_path: Path) -> None:
                 expected = {"certificate": False, "token": f"Bearer {token}"}
                 assert await client.request(method, "/a", {}) == expected
         assert (await one.send_lean("PUT", "/a", content=b"{}", content_type="a", accept="b")).code == 200
+
+
+async def test_their_connections_outlast_our_certificate(tmp_path: Path) -> None:
+    """They do not show it, and there may be thousands of accounts."""
+    async with composer(tmp_path) as own, TokenSession(own) as session:
+        await own.connection.renew(own.connection.renewals)
+        for token in ("one", "other"):
+            await session.client(Fixed(token)).send("GET", "/a")
+        connector = session.client(Fixed("third"))._open.connector
+        assert isinstance(connector, InStepConnector)
+        assert list(connector._used.values()) == [2]
 
 
 async def test_writes_end_with_our_own(tmp_path: Path) -> None:
