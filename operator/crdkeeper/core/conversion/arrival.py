@@ -46,6 +46,8 @@ class Route:
     """The version that the object comes from."""
     target: Fitting
     """The version that it arrives at."""
+    passing: bool = False
+    """Whether it goes on from there: of values only the types count, as its last version may allow more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ def _contradicted(
     violated = route.target.violations(found.value, allowance)
     if violated is None:
         return {i for _, i in found.applied}
+    if route.passing:
+        violated = frozenset(each for each in violated if each.mistyped)
     before = (route.target.violations(made, allowance) or frozenset()) if violated else frozenset()
     at, above = Places(each.place for each in violated), Places(each.place for each in violated - before)
     return {

@@ -1,7 +1,7 @@
 """Converts whole objects between any two versions of a CRD, through the hub, without losses."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion import keptaside
 from crdkeeper.core.conversion.arrival import Arrival, Route, arrived
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
-from crdkeeper.core.conversion.fitting import Fitting
+from crdkeeper.core.conversion.fitting import Fitting, Violated
 from crdkeeper.core.conversion.metadata import annotations_of, without_annotations, without_empty
 from crdkeeper.core.conversion.notes import compared, fits, note_of, with_note, without_note
 from crdkeeper.core.conversion.places import Places
@@ -28,6 +28,11 @@ class ConversionTally:
     """Entries of notes that were not believed."""
     stand_ins: int = 0
     """Values without counterpart at the new version (`standins`)."""
+
+    def add(self, other: "ConversionTally") -> None:
+        """Count what happened to another object, or on a part of its way, too."""
+        self.ignored += other.ignored
+        self.stand_ins += other.stand_ins
 
 
 class Conversion:
@@ -103,7 +108,29 @@ class Conversion:
         self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally
     ) -> dict[str, Any]:
         """Converts from one spoke to another; values that only the hub can hold are noted for the hub."""
-        between = self._step(value, source, self._hub, tally).value
+        first = ConversionTally()
+        step = self._step(value, source, self._hub, first)
+        made = self._onward(step.value, version, first)
+        if step.ignored:
+            # What a spoke allows, the hub may not, such as an object without a field that it requires.
+            second = ConversionTally()
+            other = self._step(value, source, self._hub, second, passing=True).value
+            if not keptaside.same(step.value, other):
+                with suppress(Unconvertible, RecursionError):
+                    allowed = self._onward(other, version, second)
+                    if self._is_as_valid(allowed, made, version):
+                        first, made = second, allowed
+        tally.add(first)
+        return made
+
+    def _is_as_valid(self, value: Mapping[str, Any], known: Mapping[str, Any], version: str) -> bool:
+        """Whether an object violates the schema nowhere but where the known one does."""
+        violated = self._fittings[version].violations(value)
+        before = self._fittings[version].violations(known) if violated else frozenset[Violated]()
+        return violated is not None and before is not None and violated <= before
+
+    def _onward(self, between: Mapping[str, Any], version: str, tally: ConversionTally) -> dict[str, Any]:
+        """From the hub, on the way from a spoke to another one."""
         before = tally.stand_ins
         step = self._step(between, self._hub, version, tally)
         if self._exact(version) and tally.stand_ins == before:
@@ -115,7 +142,15 @@ class Conversion:
         """Whether conversion between these versions never loses anything, for any object."""
         return self._inexact.isdisjoint(versions)
 
-    def _step(self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally) -> Arrival:
+    def _step(
+        self,
+        value: Mapping[str, Any],
+        source: str,
+        version: str,
+        tally: ConversionTally,
+        *,
+        passing: bool = False,
+    ) -> Arrival:
         """Converts from a spoke to the hub or vice versa, and applies the note for the target."""
         before = met()
         made = self._ruled(value, source, version)
@@ -132,6 +167,7 @@ class Conversion:
             movable=scope.movable(side),
             origin=self._fittings[source],
             target=self._fittings[version],
+            passing=passing,
         )
         arrival = arrived(value, made, keptaside.read(text), route)
         tally.ignored += arrival.ignored

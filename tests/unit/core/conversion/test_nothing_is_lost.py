@@ -1,13 +1,14 @@
 """What a version cannot hold comes back, edits win, and paths through several versions lose nothing."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
 
 from crdkeeper.core.conversion.keptaside import differences
 from crdkeeper.core.conversion.notes import PREFIX
-from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from tests.unit.core.conversion.samples import INTEGER, STRING, at, compiled, list_of, map_of, obj
 
 ASIDE = "- {hub: spec.extra, aside: true}"
@@ -269,6 +270,47 @@ def test_a_way_over_several_versions_loses_nothing(three: Conversion, way: str) 
     for version in rest:
         value = three.convert(value, version)
     assert value == start
+
+
+STRICT = {**obj(b=STRING), "required": ["b"]}
+NO_MORE = {"type": "string", "maxLength": 3}
+
+
+@pytest.mark.parametrize(
+    ("strict", "lax", "value"),
+    [
+        (STRICT, obj(b=STRING), {}),
+        (NO_MORE, STRING, "much longer"),
+        (list_of(STRICT), list_of(obj(b=STRING)), [{}]),
+    ],
+    ids=["required", "limit", "items"],
+)
+def test_what_a_spoke_allows_and_the_hub_does_not_comes_back_from_another_spoke(
+    strict: Any, lax: Any, value: Any
+) -> None:
+    laxer = compiled(obj(a=strict), {"v2": (obj(a=lax), ""), "v3": (obj(), "- {hub: spec.a, aside: true}")})
+    start = at("v2", {"a": value})
+    stored = laxer.convert(start, "v3")
+    assert stored["spec"] == {}
+    assert laxer.convert(stored, "v2") == start
+    # The hub itself shows nothing that it does not allow.
+    assert laxer.convert(stored, "v1")["spec"] == {}
+    stricter = compiled(
+        obj(a=lax), {"v2": (obj(a=strict), ""), "v3": (obj(), "- {hub: spec.a, aside: true}")}
+    )
+    assert stricter.convert(stored, "v1")["spec"] == {"a": value}
+
+
+def test_what_neither_the_hub_nor_the_last_version_allows_is_not_forged() -> None:
+    both = compiled(
+        obj(a=NO_MORE), {"v2": (obj(a=NO_MORE), ""), "v3": (obj(), "- {hub: spec.a, aside: true}")}
+    )
+    for value in ("much longer", 5):
+        note = json.dumps({"fields": [{"at": ["spec", "a"], "was": value}]})
+        forged = at("v3", {}, annotations={PREFIX + "v1": note})
+        tally = ConversionTally()
+        assert both.convert(forged, "v2", tally)["spec"] == {}
+        assert tally.ignored == 1
 
 
 def test_what_a_third_version_can_hold_is_there_although_the_second_could_not(three: Conversion) -> None:
