@@ -269,9 +269,8 @@ class Client:
             self.distrust()  # connections keep the certificate that they were made with
         self._renewals = self.connection.renewals
         authorization = await self._authorization()
-        self._headers = {"User-Agent": f"crdkeeper/{__version__}"}
-        if authorization:
-            self._headers["Authorization"] = authorization
+        authorized = {"Authorization": authorization} if authorization else {}
+        self._headers = {"User-Agent": f"crdkeeper/{__version__}", **authorized}
         self._lean_headers.clear()
         self._headers_until = time.monotonic() + _TOKEN_SECONDS
 
@@ -280,7 +279,10 @@ class Client:
         return self.connection.certified
 
     async def _authorization(self) -> str | None:
-        return await self.connection.authorization()
+        try:
+            return await self.connection.authorization()
+        except ConfigurationError as error:
+            raise NoCredentials(str(error)) from error
 
     def _set_clock(self, date: str) -> None:
         try:

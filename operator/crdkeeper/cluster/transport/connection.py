@@ -177,8 +177,14 @@ class Connection:
         return str(self._configuration.host).rstrip("/")
 
     async def authorization(self) -> str | None:
-        """The Authorization header, from a token that is read again when its file is rotated."""
-        token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        """The Authorization header, from a token that is read again when its file is rotated.
+
+        Raises ConfigurationError if that cannot be read.
+        """
+        try:
+            token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        except (kubernetes_config.ConfigException, OSError, ValueError) as error:
+            raise ConfigurationError(f"The token cannot be read: {error}") from error
         if not token:
             return None
         return f"Bearer {token.split(' ', 1)[-1].strip()}"

@@ -3,18 +3,27 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from kubernetes.aio.config import incluster_config
 
 from crdkeeper.cluster.transport import client as client_module
 from crdkeeper.cluster.transport import connector
-from crdkeeper.cluster.transport.client import MERGE_PATCH, Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import (
+    MERGE_PATCH,
+    Answer,
+    ApiError,
+    Client,
+    NoCredentials,
+    Unreachable,
+)
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.connector import InStepConnector
+from tests.certificates import Authority
 from tests.unit.cluster.transport.localserver import client_of, failure, hang_up, json, kubeconfig, page
 
 THROTTLED = failure(429, "TooManyRequests", "storage is (re)initializing", {"Retry-After": "1"})
@@ -243,3 +252,33 @@ async def test_it_cannot_be_used_before_it_is_opened(tmp_path: Path) -> None:
 )
 def test_a_body_is_always_an_object(content: bytes, body: dict[str, Any]) -> None:
     assert Answer(200, content).json() == body
+
+
+@LEAN
+async def test_a_token_of_a_pod_that_cannot_be_read_is_waited_for(
+    lean: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hasty(incluster_config.InClusterConfigLoader):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)  # type: ignore[no-untyped-call]
+            self._token_refresh_period = timedelta(-1)
+
+    token, trusted = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("t")
+    trusted.write_bytes(Authority().pem)
+    monkeypatch.setattr(incluster_config, "InClusterConfigLoader", Hasty)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(trusted))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    for name, value in {"HOST": "127.0.0.1", "PORT": "1"}.items():
+        monkeypatch.setenv(f"KUBERNETES_SERVICE_{name}", value)
+    connection = Connection()
+    async with Client(connection) as client:
+        token.unlink()
+        with pytest.raises(NoCredentials, match="The token cannot be read"):
+            await client.request("PATCH", "/x", {}, lean=lean)
+        token.write_text("")
+        with pytest.raises(NoCredentials, match="The token cannot be read"):
+            await client.request("PATCH", "/x", {}, lean=lean)
+        token.write_text("renewed")
+        assert await connection.authorization() == "Bearer renewed"
