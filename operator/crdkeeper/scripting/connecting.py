@@ -26,7 +26,7 @@ from requests.structures import CaseInsensitiveDict
 
 from crdkeeper.core.kubeconfig.context import current_context, user_of
 from crdkeeper.core.kubeconfig.credentials import check_plugin, take_id_token
-from crdkeeper.core.kubeconfig.error import KubeconfigError
+from crdkeeper.core.kubeconfig.error import MALFORMED, KubeconfigError
 from crdkeeper.core.kubeconfig.impersonation import impersonation
 from crdkeeper.core.kubeconfig.proxies import proxy_of
 from crdkeeper.scripting.errors import ConnectError
@@ -68,6 +68,8 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
         raise ConnectError(f"{where} does not point to a cluster: {error}") from error
     except KubeconfigError as error:
         raise ConnectError(str(error)) from error
+    except (LookupError, AttributeError) as error:
+        raise ConnectError(MALFORMED) from error
     client = HTTPClient(_address(loaded, namespace), timeout=_REQUEST_SECONDS, http_adapter=adapter)
     client.session.auth = _Token(loaded)
     client.session.headers.update(headers)

@@ -148,6 +148,17 @@ def test_a_plugin_that_gives_a_token_is_run(tmp_path: Path) -> None:
     assert [token(each) for each in server.requests] == ["from-plugin"]
 
 
+@pytest.mark.parametrize("written", ["- a\n", "users:\n- user: {}\n"])
+def test_a_malformed_kubeconfig_beside_another_is_an_error(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, other = kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {"token": "t"}), tmp_path / "other"
+    other.write_text(written)
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, (whole, other))))
+    with pytest.raises(ConnectError, match="is malformed"):
+        connect()
+
+
 def test_nobody_is_asked_without_the_credentials_of_the_plugin(tmp_path: Path) -> None:
     """It would be as system:anonymous."""
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}

@@ -27,7 +27,7 @@ from crdkeeper.cluster.transport.http1 import Http1Pool
 from crdkeeper.cluster.transport.kubeconfig import ContextRead, read_context, set_proxy
 from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import ClientContext, verifying
-from crdkeeper.core.kubeconfig.error import KubeconfigError
+from crdkeeper.core.kubeconfig.error import MALFORMED, KubeconfigError
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 75.0
@@ -104,6 +104,8 @@ class Connection:
                 self._take_certificate(read.configuration)
         except KubeconfigError as error:
             raise ConfigurationError(str(error)) from error
+        except (LookupError, AttributeError) as error:
+            raise ConfigurationError(MALFORMED) from error
         except (
             kubernetes_config.ConfigException,
             OSError,

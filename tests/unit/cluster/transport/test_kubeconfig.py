@@ -303,6 +303,24 @@ async def test_nobody_is_told_the_password_of_the_proxy(tmp_path: Path) -> None:
         chain = chain.__cause__
 
 
+@pytest.mark.parametrize("written", ["", "clusters:\n- name: a\n- cluster:\n", "users:\n- user: {}\n", "[]"])
+async def test_a_kubeconfig_that_is_just_being_written_is_waited_for(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(accepting("renewed")) as server:
+        more = tmp_path / "more"
+        use(monkeypatch, config(tmp_path / "config", this=server.url), config(more, other="https://other"))
+        async with Client(Connection()) as client:
+            more.write_text(written)
+            with pytest.raises(NoCredentials, match=r"401, and no new credentials: .* is malformed"):
+                await client.request("GET", "/x")
+            with pytest.raises(ConfigurationError, match="is malformed"):
+                await Connection().load()
+            config(more, other="https://other")
+            config(tmp_path / "config", user={"token": "renewed"}, this=server.url)
+            assert await client.request("GET", "/x") == {}
+
+
 async def test_without_its_plugin_nobody_is_asked(tmp_path: Path, plugin: Plugin, caplog: Any) -> None:
     """It would be as system:anonymous."""
     plugin.fails()
