@@ -8,7 +8,7 @@ again before the change: it may have been suspended during the look.
 
 import logging
 from collections.abc import Collection, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +26,7 @@ from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
+from crdkeeper.core.retirement.holds import as_told
 from crdkeeper.core.retirement.standing import report
 from crdkeeper.core.retirement.steps import Decision, decide, unmade
 from crdkeeper.operations.retirement.run import count, due_time, look, take_step
@@ -37,6 +38,8 @@ _REFUSED = 30.0
 """Seconds until a refused change is tried again, and one that others have prevented many times."""
 _PROGRESS = 10.0
 """Seconds until another look if a migration made progress, which it stores several times a second."""
+_TOLD = timedelta(minutes=1)
+"""How long the hold of a webhook keeps its text: each change of a status leads to another look at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class VersionRetirements:
         """The latest evidence by the retirement's uid. Gathered again after a restart."""
         self._refusals: dict[str, _Refusal] = {}
         """By the retirement's uid."""
+        self._told: dict[str, datetime] = {}
+        """When the text of such a hold last changed, by the retirement's uid."""
         self._stages: dict[str, Collection[tuple[object, ...]]] = {}
         """How far the migrations of a resource were when one of them was last seen."""
         self._counted: dict[str, tuple[str, str]] = {}
@@ -126,7 +131,7 @@ class VersionRetirements:
             left = (refusal.until - self._client.now()).total_seconds()
             if left > 0 and refusal.generation == owner.metadata.generation:
                 return left
-        facts = await look(self._client, owner, self._taken.get(uid))
+        facts = await self._look(owner)
         decision = decide(owner, facts)
         if decision.count:
             if await self._save(owner, facts, self._shown(owner, decision)):
@@ -134,7 +139,7 @@ class VersionRetirements:
             taken = await count(self._client, owner, facts)
             if taken is not None:
                 self._taken[uid] = taken
-            facts = await look(self._client, owner, taken)
+            facts = await self._look(owner)
             decision = decide(owner, facts)
         if await self._save(owner, facts, self._shown(owner, decision)):
             # Change nothing on a status that is not stored: the next pass has it.
@@ -161,6 +166,18 @@ class VersionRetirements:
         self._refusals[uid] = _Refusal(made, owner.metadata.generation, doing, seconds, until)
         await self._save(owner, facts, unmade(decision, made))
         return seconds
+
+    async def _look(self, owner: VersionRetirement) -> RetirementFacts:
+        uid = owner.metadata.uid or ""
+        facts = await look(self._client, owner, self._taken.get(uid))
+        told = as_told(facts.holds, owner.status.holds)
+        if told == facts.holds:
+            return facts
+        since = self._told.get(uid)
+        if since is not None and facts.now - since < _TOLD:
+            return replace(facts, holds=told)
+        self._told[uid] = facts.now
+        return facts
 
     async def _is_current(self, owner: VersionRetirement) -> bool:
         """Whether the retirement still asks for what was decided: its change is pinned to the CRD only."""
@@ -214,6 +231,7 @@ class VersionRetirements:
         known = {each.metadata.uid for each in left}
         self._taken = {uid: taken for uid, taken in self._taken.items() if uid in known}
         self._refusals = {uid: refusal for uid, refusal in self._refusals.items() if uid in known}
+        self._told = {uid: since for uid, since in self._told.items() if uid in known}
 
     def _count(self, name: str, reported: tuple[str, str] | None) -> None:
         before = self._counted.pop(name, None)

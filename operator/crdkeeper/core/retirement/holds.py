@@ -1,11 +1,12 @@
 """What a step would break: things in the cluster that name the version."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.api.texts import LINE_BYTES, bounded
+from crdkeeper.api.versionretirement import RetirementHold
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead
 from crdkeeper.core.diagnosis.conversionfailures import essence
@@ -14,6 +15,7 @@ from crdkeeper.core.retirement.evidence import HeldStep, Obstacle
 MOST_HOLDS: Final = 50
 MADE_ELSEWHERE: Final = "CompositeResourceDefinition"
 """The reason of what holds each change of the CRD, but not the migration of its objects."""
+_WEBHOOK: Final = "ConversionWebhook"
 _NAMES: Final = 3
 
 
@@ -105,7 +107,7 @@ def webhook_holds(
         at = ", ".join(each.version for each in failed[:_NAMES])
         yield _hold(
             "NotServed",
-            "ConversionWebhook",
+            _WEBHOOK,
             webhook,
             f"The conversion {webhook} does not convert: {example} cannot be read at {at} ({said}). Without "
             f"{version}, nobody could read it. Repair the webhook.",
@@ -121,6 +123,18 @@ def hidden(plurals: Sequence[str], group: str, step: HeldStep) -> Obstacle:
         f"{plurals[0]}.{group}",
         f"Whether {' or '.join(plurals)} name the version is not known. The missing rule: "
         f'{{apiGroups: ["{group}"], resources: [{named}], verbs: ["get", "list"]}}.',
+    )
+
+
+def as_told(holds: Iterable[Obstacle], before: Iterable[RetirementHold]) -> tuple[Obstacle, ...]:
+    """These holds, that of a conversion webhook with the text that a status already has for it.
+
+    It may fail in other words each time, such as with a time or a port.
+    """
+    told = {each.name: each.message for each in before if each.reason == _WEBHOOK}
+    return tuple(
+        replace(each, message=told.get(each.name, each.message)) if each.reason == _WEBHOOK else each
+        for each in holds
     )
 
 

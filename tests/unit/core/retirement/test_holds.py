@@ -1,13 +1,17 @@
 """What holds a step: everything in the cluster that names the version, with what to do about it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.api.versionretirement import RetirementHold
 from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.retirement.evidence import Obstacle
 from crdkeeper.core.retirement.holds import (
+    as_told,
     composition_holds,
     conversion_holds,
     definition_holds,
@@ -99,6 +103,18 @@ def test_a_webhook_holds_only_while_it_does_not_convert() -> None:
     (held,) = webhook_holds("webhook Service a/b", [works, refused], "ns/a", "v1")
     assert (held.step, held.reason) == ("NotServed", "ConversionWebhook")
     assert "ns/a cannot be read at v3 (boom)" in held.message
+
+
+def test_only_a_webhook_keeps_the_words_that_were_told() -> None:
+    before = [
+        RetirementHold(step="NotServed", reason="ConversionWebhook", name="w", message="Port 1."),
+        RetirementHold(step="Removed", reason="AdmissionWebhook", name="guard", message="Validating guard."),
+        RetirementHold(step="Removed", reason="AdmissionWebhook", name="guard", message="Mutating guard."),
+    ]
+    guards = [Obstacle("Removed", "AdmissionWebhook", "guard", f"{each} guard.") for each in "AB"]
+    other = Obstacle("NotServed", "ConversionWebhook", "x", "Port 3.")
+    found = [Obstacle("NotServed", "ConversionWebhook", "w", "Port 2."), *guards, other]
+    assert as_told(found, before) == (replace(found[0], message="Port 1."), *guards, other)
 
 
 def test_a_missing_right_holds() -> None:

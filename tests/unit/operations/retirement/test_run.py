@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -320,3 +321,29 @@ def test_who_changes_the_spec_all_the_time_is_left_alone_for_longer_and_longer(g
     assert api.writes("PATCH", f"{RETIREMENT}/status") < 10
     api.beforehand = lambda: None
     assert operate(api, 1.0)[:2] == ("False", "QuietPeriod")
+
+
+def test_a_webhook_that_fails_in_other_words_each_time_is_looked_at_once_a_minute(
+    gathered: Gathered,
+) -> None:
+    api = Api(SERVED)
+
+    def fail() -> None:
+        assert gathered.looks < 2000, "looks without a pause"
+        said = f"It does not convert: expected response.uid={gathered.looks}."
+        gathered.holds = (Obstacle("NotServed", "ConversionWebhook", "webhook https://a", said),)
+
+    gathered.beside = fail
+    operate(api, 60.0)
+    gathered.looks = 1000
+    api.requests.clear()
+
+    async def repair() -> None:
+        await asyncio.sleep(590.0)
+        assert gathered.looks < 1000 + 3 * 11
+        assert api.writes("PATCH", f"{RETIREMENT}/status") < 2 * 11
+        gathered.beside = lambda: None
+        gathered.holds = (replace(gathered.holds[0], message="Connection refused."),)
+
+    operate(api, 720.0, repair())
+    assert api.retirement.status.holds[0].message == "Connection refused."
