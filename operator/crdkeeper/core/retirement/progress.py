@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from crdkeeper.api.meta import find_condition, format_time
+from crdkeeper.api.meta import CLI, OPERATOR, find_condition, format_time
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionretirement import (
     DEPRECATED,
@@ -218,9 +218,21 @@ def _migrating(migration: StorageMigration) -> State:
             "False", "MigrationSuspended", f"StorageMigration {migration.metadata.name} is suspended."
         )
     if found is not None and found.status == "False":
-        return State("False", "MigrationFailing", _told(migration))
-    done = f"{migration.status.progress.percent} %"
-    return State("False", "Migrating", f"StorageMigration {migration.metadata.name} is at work: {done}.")
+        return State("False", "MigrationFailing", f"{_told(migration)}{_elsewhere(migration)}")
+    done = f"StorageMigration {migration.metadata.name} is at work: {migration.status.progress.percent} %."
+    return State("False", "Migrating", f"{done}{_elsewhere(migration)}")
+
+
+def _elsewhere(migration: StorageMigration) -> str:
+    """What to do about a migration that ends only if whoever runs it does: its status looks the same then."""
+    who, resource = migration.spec.managed_by, migration.spec.resource
+    if who == OPERATOR:
+        return ""
+    again = f"run `crdkeeper migrate {resource}` again" if who == CLI else "have that go on with it"
+    return (
+        f" Not the operator runs it, but {visible(who)}. If that no longer does, {again}, or delete the "
+        "StorageMigration."
+    )
 
 
 def _told(migration: StorageMigration) -> str:

@@ -316,6 +316,20 @@ def test_it_waits_for_any_migration_and_asks_for_one_at_most_five_times() -> Non
     assert (decision.act, decision.ready.reason, decision.stalled) == (False, "MigratedInVain", True)
 
 
+def test_it_says_that_a_migration_goes_on_only_with_the_command_that_runs_it() -> None:
+    said = decide(owner(), facts(STORED, evidence(), migrations=(migration("m"),))).ready.message
+    assert said == "StorageMigration m is at work: 0 %."
+    killed = migration("dbs.example.com-cli", managedBy="crdkeeper.dev/cli")
+    ready = decide(owner(), facts(STORED, evidence(), migrations=(killed,))).ready
+    assert ready.reason == "Migrating"
+    assert "Not the operator runs it, but crdkeeper.dev/cli." in ready.message
+    assert "run `crdkeeper migrate dbs.example.com` again, or delete the StorageMigration." in ready.message
+    other = migration("m", managedBy="example.com/\x1b[2Jtool")
+    said = decide(owner(), facts(STORED, evidence(), migrations=(other,))).ready.message
+    assert "\x1b" not in said
+    assert "crdkeeper migrate" not in said
+
+
 def test_a_failed_migration_is_not_repeated() -> None:
     found = facts(STORED, evidence()).definition
     assert found is not None
