@@ -22,6 +22,7 @@ class VersionFacts:
     name: str
     served: bool
     storage: bool
+    deprecated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
         kind=spec["names"]["kind"],
         namespaced=spec["scope"] == "Namespaced",
         versions=tuple(
-            VersionFacts(each["name"], each["served"], each["storage"]) for each in spec["versions"]
+            VersionFacts(each["name"], each["served"], each["storage"], bool(each.get("deprecated")))
+            for each in spec["versions"]
         ),
         stored_versions=tuple(status.get("storedVersions") or ()),
         labels=dict(metadata.get("labels") or {}),

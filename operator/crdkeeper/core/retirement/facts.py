@@ -3,14 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from crdkeeper.api.meta import ConditionStatus
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, VersionFacts, definition_facts
 from crdkeeper.core.retirement.evidence import Evidence, Obstacle
 
-EvidenceKey = tuple[object, ...]
+RECOUNT: Final = timedelta(minutes=10)
+"""How often objects are counted while time or a person is awaited; at most a twentieth of the time."""
+RATIO: Final = 20
+
+
+class EvidenceKey(NamedTuple):
+    """What must not have changed since evidence was gathered: it counts only what was stored before."""
+
+    uid: str
+    generation: int
+    versions: tuple[VersionFacts, ...]
+    stored: tuple[str, ...]
+    ended: frozenset[str | None]
+    """The migrations that have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +81,23 @@ class RetirementFacts:
         key = evidence_key(definition_facts(self.crd), self.migrations)
         return self.taken if self.taken.key == key else None
 
+    @property
+    def recount_time(self) -> datetime | None:
+        """When objects are counted again after a change of the CRD's spec; None if nothing delays that.
+
+        Somebody may change it all the time. A change of a version, by which steps are taken, delays nothing.
+        """
+        if self.taken is None or self.crd is None or self.current is not None:
+            return None
+        key = evidence_key(definition_facts(self.crd), self.migrations)
+        if self.taken.key._replace(generation=key.generation) != key:
+            return None
+        return self.taken.taken + self.taken.took + min(RECOUNT, RATIO * self.taken.took)
+
 
 def evidence_key(definition: DefinitionFacts, migrations: tuple[StorageMigration, ...]) -> EvidenceKey:
-    """What must not have changed since evidence was gathered: it counts only what was stored before."""
+    """The state of the CRD and of its migrations that evidence is about."""
     ended = frozenset(each.metadata.uid for each in migrations if each.status.completion_time is not None)
-    return definition.uid, definition.generation, definition.stored_versions, ended
+    return EvidenceKey(
+        definition.uid, definition.generation, definition.versions, definition.stored_versions, ended
+    )

@@ -148,10 +148,18 @@ def _unknown(facts: RetirementFacts) -> State | None:
     """Why the evidence tells nothing yet; None if it does."""
     taken = facts.current
     if taken is None or not (taken.evidence.complete or taken.evidence.failure):
-        return State("Unknown", "Counting", "All objects are being counted.")
+        return counting(facts)
     if not taken.evidence.complete:
         return State("Unknown", "NotKnown", f"Not all objects can be counted: {taken.evidence.failure}")
     return None
+
+
+def counting(facts: RetirementFacts) -> State:
+    """Nothing is known before all objects are counted."""
+    again, said = facts.recount_time, "All objects are being counted."
+    if again is not None and again > facts.now:
+        said = f"The CRD has changed; all objects are counted again at {format_time(again)}."
+    return State("Unknown", "Counting", said)
 
 
 def _migrated(owner: VersionRetirement, facts: RetirementFacts, definition: DefinitionFacts) -> State:

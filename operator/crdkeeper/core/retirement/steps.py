@@ -23,19 +23,16 @@ from crdkeeper.api.versionretirement import (
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.retirement.changes import version_managers
 from crdkeeper.core.retirement.evidence import Obstacle
-from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
+from crdkeeper.core.retirement.facts import RATIO, RECOUNT, RetirementFacts, State, TakenEvidence
 from crdkeeper.core.retirement.holds import MADE_ELSEWHERE
 from crdkeeper.core.retirement.migrations import at_work, wanted_name
 from crdkeeper.core.retirement.owners import reminder
-from crdkeeper.core.retirement.progress import never_there, progress
+from crdkeeper.core.retirement.progress import counting, never_there, progress
 from crdkeeper.core.text import visible
 
 _FRESH = timedelta(minutes=5)
 """How long ago evidence may be complete on which a version stops being served, or is removed."""
 _RETRY = timedelta(minutes=1)
-_RECOUNT = timedelta(minutes=10)
-"""How often objects are counted while time or a person is awaited; at most a twentieth of the time."""
-_RATIO = 20
 _MANAGERS_SHOWN = 5
 _PASSING = frozenset(("DefinitionNotFound", "QuietPeriod", "Migrating", "MigrationFailing"))
 """Reasons with which Ready is False although nobody needs to do anything yet."""
@@ -59,6 +56,8 @@ class Decision:
     quiet_until: datetime | None = None
     settled_at: datetime | None = None
     """When the last writes at the version have ended; None if that is not waited for."""
+    recount_time: datetime | None = None
+    """When objects are counted again, if a change of the CRD has made the count worthless."""
     reverted: RevertedStep | None = None
 
     @property
@@ -94,6 +93,7 @@ def decide(owner: VersionRetirement, facts: RetirementFacts) -> Decision:
         quiet_since=quiet_since,
         quiet_until=found.quiet_until,
         settled_at=found.settled_at,
+        recount_time=facts.recount_time if first is not None else None,
         reverted=reverted,
     )
     if first is None:
@@ -157,14 +157,14 @@ def _needs_count(facts: RetirementFacts, steps: Mapping[str, State], first: Step
         return False
     taken = facts.current
     if taken is None:
-        return True
+        return facts.recount_time is None or facts.now >= facts.recount_time
     if not taken.evidence.complete:
-        return _age(facts, taken) > max(_RETRY, _RATIO * taken.took)
+        return _age(facts, taken) > max(_RETRY, RATIO * taken.took)
     if steps[first].reason == "Counting":
         return True
     if first == MIGRATED and _waits_for(facts):
         return False  # the end of the migration has objects counted again
-    return _age(facts, taken) > max(_RECOUNT, _RATIO * taken.took)
+    return _age(facts, taken) > max(RECOUNT, RATIO * taken.took)
 
 
 def _age(facts: RetirementFacts, taken: TakenEvidence) -> timedelta:
@@ -193,7 +193,7 @@ def _concluded(
     due: Step | None = None if held or waits else first
     act = False
     if mode == "Plan" and facts.current is None:
-        ready = State("Unknown", "Counting", "All objects are being counted.")
+        ready = counting(facts)
     elif mode == "Plan":
         ready = State("True", "PlanOnly", f"{said} Nothing is changed, because mode is Plan.")
     elif owner.spec.suspend:
@@ -216,7 +216,7 @@ def _concluded(
     else:
         ready = State("Unknown", _DOING[first], said)
         decision = replace(decision, count=decision.count or _stale(facts, first))
-        act = not decision.count
+        act = not decision.count and facts.current is not None
     return replace(decision, ready=ready, due=due, act=act)
 
 

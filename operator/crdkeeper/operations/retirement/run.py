@@ -168,14 +168,11 @@ def due_time(decision: Decision, now: datetime) -> float:
     """Seconds until another look, if nothing changes before."""
     if decision.ready.reason == "NotPermitted":
         return _GRANTED_SECONDS
-    until = decision.settled_at
-    if decision.steps[UNUSED].reason == "QuietPeriod":
-        until = decision.quiet_until
-    if until is not None:
-        # It may have ended since the decision.
-        left = max(0.0, (until - now).total_seconds())
-        return min(_LOOK_SECONDS, left + _LATE_SECONDS)
-    return _LOOK_SECONDS
+    quiet = decision.steps[UNUSED].reason == "QuietPeriod"
+    ends = (decision.settled_at, decision.recount_time, decision.quiet_until if quiet else None)
+    # One of them may have come since the decision.
+    left = [max(0.0, (each - now).total_seconds()) + _LATE_SECONDS for each in ends if each is not None]
+    return min([_LOOK_SECONDS, *left])
 
 
 _LOOK_SECONDS = 60.0

@@ -7,7 +7,7 @@ audit log has them; those during its life do.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from crdkeeper.api.meta import ObjectMeta
@@ -122,7 +122,7 @@ class StandaloneRetirement:
         return decision
 
     async def _look(self) -> tuple[RetirementFacts, Decision]:
-        facts = await look(self.client, self.owner, self._taken, rights=False)
+        facts = await self._gather()
         if facts.crd is not None and self.owner.status.quiet_since_time is None:
             since = versions_changed_at(facts.crd)
             # Whoever may write the CRD may write a time to come into its managedFields.
@@ -130,10 +130,15 @@ class StandaloneRetirement:
         decision = decide(self.owner, facts)
         if decision.count:
             self._taken = await count(self.client, self.owner, facts, self.audit)
-            facts = await look(self.client, self.owner, self._taken, rights=False)
+            facts = await self._gather()
             decision = decide(self.owner, facts)
         self._report(facts, decision)
         return facts, decision
+
+    async def _gather(self) -> RetirementFacts:
+        facts = await look(self.client, self.owner, self._taken, rights=False)
+        # A command has no time to spare: it counts again at once, and gives up if that happens too often.
+        return facts if facts.current is not None else replace(facts, taken=None)
 
     def _report(self, facts: RetirementFacts, decision: Decision) -> None:
         report(self.owner, facts, decision)

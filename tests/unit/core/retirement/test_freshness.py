@@ -89,6 +89,49 @@ def test_what_cannot_be_counted_is_not_tried_all_the_time() -> None:
     assert not decide(owner(QUIET), counted(DEPRECATED, 40 * MINUTE, 30 * MINUTE, **failed)).count
 
 
+def changed(gathered: RetirementFacts, crd: Mapping[str, Any]) -> RetirementFacts:
+    """The same, once somebody has changed the CRD since."""
+    return replace(gathered, crd={**crd, "metadata": {**crd["metadata"], "generation": 2}})
+
+
+@pytest.mark.parametrize("mode", ["Plan", "Guide", "Execute"])
+@pytest.mark.parametrize("crd", [SERVED, DEPRECATED, UNSERVED], ids=["Deprecated", "NotServed", "Removed"])
+def test_who_changes_the_spec_all_the_time_has_objects_counted_at_a_pace(
+    crd: Mapping[str, Any], mode: str
+) -> None:
+    of = owner(QUIET, migration=AT_ONCE, mode=mode)
+    waits = decide(of, changed(counted(crd, 39 * SECOND, 2 * SECOND), crd))
+    assert (waits.count, waits.act) == (False, False)
+    assert due_time(waits, NOW) == pytest.approx(3.05)
+    assert decide(of, changed(counted(crd, 42 * SECOND, 2 * SECOND), crd)).count
+    # A long count is not put off for longer than usual.
+    assert not decide(of, changed(counted(crd, 69 * MINUTE, 60 * MINUTE), crd)).count
+    assert decide(of, changed(counted(crd, 70 * MINUTE, 60 * MINUTE), crd)).count
+
+
+def test_a_plan_says_when_objects_are_counted_again() -> None:
+    waits = decide(owner(mode="Plan"), changed(counted(SERVED, 3 * MINUTE, 2 * MINUTE), SERVED))
+    assert waits.ready.reason == "Counting"
+    assert waits.ready.message.endswith("all objects are counted again at 2026-11-23T12:09:00Z.")
+
+
+@pytest.mark.parametrize(("before", "after"), [(SERVED, DEPRECATED), (DEPRECATED, UNSERVED)])
+def test_after_a_step_objects_are_counted_at_once(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    gathered = changed(counted(before, 2 * SECOND, SECOND), after)
+    assert decide(owner(QUIET, mode="Guide"), gathered).count
+
+
+def test_a_change_after_the_end_leads_to_no_count() -> None:
+    of = owner()
+    passed(of, facts(UNSERVED, evidence()))
+    gone = definition(NEW)
+    removed = decide(of, changed(counted(gone, 61 * MINUTE, SECOND), gone))
+    assert (removed.ready.reason, removed.count) == ("Removed", False)
+    assert due_time(removed, NOW) == 60
+
+
 def test_entries_that_somebody_has_moved_by_other_means_are_noticed() -> None:
     of = owner(QUIET, mode="Guide", migration=AT_ONCE)
     named = decide(of, counted(UNSERVED, 11 * MINUTE, SECOND, objects=3))

@@ -1,5 +1,6 @@
 """A CRD and its retirement on a fake API server, and what others do to them at the same time."""
 
+import asyncio
 import copy
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -127,10 +128,16 @@ class Gathered:
         """How often Compositions and so on were listed."""
         self.beside: Callable[[], None] = lambda: None
         """Called during each look: what somebody else does at that time."""
+        self.took = 0.0
+        """Seconds that a count takes."""
+        self.counted: Callable[[], None] = lambda: None
+        """Called at the end of each count."""
         monkeypatch.setattr(run_module, "gather_evidence", self._evidence)
         monkeypatch.setattr(run_module, "gather_holds", self._holds)
 
     async def _evidence(self, *_: Any, audit: AuditedUses | None) -> Evidence:
+        await asyncio.sleep(self.took)
+        self.counted()
         return evidence(audit=audit)
 
     async def _holds(self, *_: Any) -> tuple[Obstacle, ...]:

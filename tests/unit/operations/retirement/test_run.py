@@ -347,3 +347,31 @@ def test_a_webhook_that_fails_in_other_words_each_time_is_looked_at_once_a_minut
 
     operate(api, 720.0, repair())
     assert api.retirement.status.holds[0].message == "Connection refused."
+
+
+def test_a_command_counts_again_at_once_if_the_spec_changes_meanwhile(gathered: Gathered) -> None:
+    api, counts = Api(SERVED), 0
+
+    def change() -> None:
+        nonlocal counts
+        counts += 1
+        if counts < 3:
+            api.change()
+
+    gathered.took, gathered.counted = 1.0, change
+    assert command(api)[:2] == ("False", "QuietPeriod")
+    assert api.patches == 1
+
+
+def test_the_operator_counts_at_a_pace_while_the_spec_changes_all_the_time(gathered: Gathered) -> None:
+    api, counts = Api(SERVED), 0
+    api.ask(mode="Plan")
+
+    def change() -> None:
+        nonlocal counts
+        counts += 1
+        api.change()
+
+    gathered.took, gathered.counted = 1.0, change
+    operate(api, 630.0)
+    assert 20 <= counts <= 31
