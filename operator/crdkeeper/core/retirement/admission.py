@@ -76,20 +76,23 @@ def admission_uses(
 
 def hidden_holds(before: Iterable[RetirementHold], uses: AdmissionUses) -> Iterator[Obstacle]:
     """What held by rules that can no longer be listed: a right may return, a removed version does not."""
-    found = {(each.step, each.reason, each.name) for each in uses.holds}
+    found = {(each.step, kind, each.name) for each in uses.holds for kind in _kinds(each)}
     for each in before:
-        hidden = [
-            plural
-            for kind, plural in PLURALS.items()
-            if plural in uses.hidden and _reason(kind) == each.reason
-        ]
-        if hidden and (each.step, each.reason, each.name) not in found:
-            step: HeldStep = "NotServed" if each.step == NOT_SERVED else "Removed"
-            said = (
-                f"Whether {each.name} still names the version is not known: its kind can no longer be listed."
-                f" The missing rule: {list_rule(hidden)}. To go on without it, create the retirement anew."
-            )
-            yield Obstacle(step, each.reason, each.name, bounded(said, LINE_BYTES))
+        step: HeldStep = "NotServed" if each.step == NOT_SERVED else "Removed"
+        for kind in _kinds(each):
+            if PLURALS[kind] in uses.hidden and (step, kind, each.name) not in found:
+                said = (
+                    f"{kind} {each.name} may still name the version: its kind can no longer be listed. The "
+                    f"missing rule: {list_rule([PLURALS[kind]])}. To go on without it, create the retirement "
+                    "anew."
+                )
+                yield Obstacle(step, each.reason, each.name, bounded(said, LINE_BYTES))
+
+
+def _kinds(hold: RetirementHold | Obstacle) -> Sequence[str]:
+    """The kind of what holds, as its text begins with it; all that it may be if the text does not."""
+    kinds = [kind for kind in PLURALS if _reason(kind) == hold.reason]
+    return [kind for kind in kinds if hold.message.startswith(f"{kind} ")] or kinds
 
 
 def list_rule(plurals: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from tests.unit.operations.retirement.scene import Api
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 WEBHOOKS = f"{ADMISSION}/validatingwebhookconfigurations"
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
+MUTATING = f"{ADMISSION}/mutatingadmissionpolicies"
 UNSERVED = definition(entry("v1alpha1", deprecated=True, served=False), entry("v1"))
 RULE = {"apiGroups": ["*"], "apiVersions": ["v1alpha1"], "operations": ["*"], "resources": ["dbs"]}
 
@@ -72,6 +73,30 @@ def test_what_held_and_is_hidden_now_still_holds(plural: str) -> None:
     api.failures.clear()
     del api.objects[f"{plural}/guard"]
     assert looked(api, of).holds == ()
+
+
+def test_what_was_corrected_does_not_hold_because_another_kind_cannot_be_listed() -> None:
+    api, of = Api(UNSERVED), owner()
+    matching = {"matchConstraints": {"resourceRules": [RULE]}}
+    add(api, POLICIES, "guard", spec=matching)
+    hide(api, MUTATING)
+    holds = looked(api, of).holds
+    assert seen(holds) == {("Removed", "AdmissionPolicy", "guard")}
+    passed(of, facts(UNSERVED, evidence(), holds=holds))
+    del api.objects[f"{POLICIES}/guard"]
+    assert looked(api, of).holds == ()
+
+
+def test_each_of_several_kinds_of_one_name_still_holds() -> None:
+    api, of = Api(UNSERVED), owner()
+    for plural in (POLICIES, MUTATING):
+        add(api, plural, "guard", spec={"matchConstraints": {"resourceRules": [RULE]}})
+    passed(of, facts(UNSERVED, evidence(), holds=looked(api, of).holds))
+    hide(api, MUTATING)
+    for _ in range(2):
+        (listed, hidden) = (each.message for each in looked(api, of).holds)
+        assert listed.startswith("ValidatingAdmissionPolicy guard matches")
+        assert hidden.startswith("MutatingAdmissionPolicy guard may still name the version")
 
 
 def test_what_was_never_listed_holds_nothing() -> None:
