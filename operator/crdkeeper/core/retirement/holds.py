@@ -8,14 +8,20 @@ from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.api.versionretirement import RetirementHold
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead
+from crdkeeper.core.diagnosis.conversionfacts import VersionRead
 from crdkeeper.core.diagnosis.conversionfailures import essence
+from crdkeeper.core.diagnosis.probes import ProbeTrouble
 from crdkeeper.core.retirement.evidence import HeldStep, Obstacle
 
 MOST_HOLDS: Final = 50
 MADE_ELSEWHERE: Final = "CompositeResourceDefinition"
 """The reason of what holds each change of the CRD, but not the migration of its objects."""
 _WEBHOOK: Final = "ConversionWebhook"
+_FORBIDDEN: Final = "NotPermitted"
+_NOT_BY_WEBHOOK: Final = frozenset(
+    (ProbeTrouble.FORBIDDEN, ProbeTrouble.BUSY, ProbeTrouble.EXPIRED, ProbeTrouble.SILENT)
+)
+"""What may come from the API server itself."""
 _NAMES: Final = 3
 
 
@@ -98,20 +104,31 @@ def composition_holds(
 
 
 def webhook_holds(
-    webhook: str, reads: Sequence[VersionRead], example: str, version: str
+    webhook: str, reads: Sequence[VersionRead], example: str, definition: DefinitionFacts, version: str
 ) -> Iterator[Obstacle]:
-    """A conversion webhook by which an object could not be read at other versions than `version`."""
-    failed = [each for each in reads if each.outcome is Read.FAILED and each.failure is not None]
-    if failed:
-        said = essence(failed[0].failure.message) if failed[0].failure is not None else ""
-        at = ", ".join(each.version for each in failed[:_NAMES])
+    """A conversion webhook by which an object could not be read at other versions than `version`.
+
+    That it is not known holds, too: without the version, the others must be readable.
+    """
+    failed = [(each.version, each.failure) for each in reads if each.failure is not None]
+    broken = [(at, why) for at, why in failed if why.trouble not in _NOT_BY_WEBHOOK]
+    if not failed:
+        return
+    _, why = (broken or failed)[0]
+    at = ", ".join(each for each, _ in (broken or failed)[:_NAMES])
+    unread = f"{example} cannot be read at {at}"
+    unknown = f"Whether the conversion {webhook} converts is not known"
+    if broken:
+        said = f"The conversion {webhook} does not convert: {unread} ({essence(why.message)}). Without "
         yield _hold(
-            "NotServed",
-            _WEBHOOK,
-            webhook,
-            f"The conversion {webhook} does not convert: {example} cannot be read at {at} ({said}). Without "
-            f"{version}, nobody could read it. Repair the webhook.",
+            "NotServed", _WEBHOOK, webhook, f"{said}{version}, nobody could read it. Repair the webhook."
         )
+    elif why.trouble is ProbeTrouble.FORBIDDEN:
+        rule = f'{{apiGroups: ["{definition.group}"], resources: ["{definition.plural}"], verbs: ["get"]}}'
+        yield _hold("NotServed", _FORBIDDEN, definition.name, f"{unknown}. The missing rule: {rule}.")
+    else:
+        said = f"{unknown}: {unread} ({why.message.rstrip('.')}). If that lasts, repair the webhook."
+        yield _hold("NotServed", _WEBHOOK, webhook, said)
 
 
 def hidden(plurals: Sequence[str], group: str, step: HeldStep) -> Obstacle:
@@ -119,7 +136,7 @@ def hidden(plurals: Sequence[str], group: str, step: HeldStep) -> Obstacle:
     named = ", ".join(f'"{each}"' for each in plurals)
     return _hold(
         step,
-        "NotPermitted",
+        _FORBIDDEN,
         f"{plurals[0]}.{group}",
         f"Whether {' or '.join(plurals)} name the version is not known. The missing rule: "
         f'{{apiGroups: ["{group}"], resources: [{named}], verbs: ["get", "list"]}}.',

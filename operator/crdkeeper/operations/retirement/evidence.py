@@ -103,7 +103,7 @@ async def _holds(
     webhook = conversion_webhook(crd)
     if webhook is not None and len(definition.served_versions) > 1:
         example, reads = await read_beside(client, definition, version)
-        found += webhook_holds(str(webhook), reads, example, version)
+        found += webhook_holds(str(webhook), reads, example, definition, version)
     # A status shows the first ones: those of the next step.
     return (*found, *sorted(admission.holds, key=lambda each: STEPS.index(each.step)))
 

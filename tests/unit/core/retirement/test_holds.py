@@ -99,10 +99,41 @@ def test_a_crd_that_the_composer_makes() -> None:
 def test_a_webhook_holds_only_while_it_does_not_convert() -> None:
     works = VersionRead("v2", Read.CONVERTED)
     refused = VersionRead("v3", Read.FAILED, Failure(ProbeTrouble.FAILED, 500, "boom"))
-    assert not list(webhook_holds("webhook Service a/b", [works], "ns/a", "v1"))
-    (held,) = webhook_holds("webhook Service a/b", [works, refused], "ns/a", "v1")
+    assert not list(webhook_holds("webhook Service a/b", [works], "ns/a", definition(), "v1"))
+    (held,) = webhook_holds("webhook Service a/b", [works, refused], "ns/a", definition(), "v1")
     assert (held.step, held.reason) == ("NotServed", "ConversionWebhook")
     assert "ns/a cannot be read at v3 (boom)" in held.message
+
+
+def read(trouble: ProbeTrouble, code: int, message: str, version: str = "v2") -> VersionRead:
+    return VersionRead(version, Read.FAILED, Failure(trouble, code, message))
+
+
+def test_a_webhook_is_not_blamed_for_a_missing_right() -> None:
+    forbidden = [read(ProbeTrouble.FORBIDDEN, 403, "forbidden", each) for each in ("v2", "v3")]
+    (held,) = webhook_holds("webhook https://w", forbidden, "ns/a", definition(), "v1")
+    assert (held.step, held.reason, held.name) == ("NotServed", "NotPermitted", "widgets.example.com")
+    assert held.message == (
+        "Whether the conversion webhook https://w converts is not known. The missing rule: "
+        '{apiGroups: ["example.com"], resources: ["widgets"], verbs: ["get"]}.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code"),
+    [(ProbeTrouble.BUSY, 429), (ProbeTrouble.EXPIRED, 410), (ProbeTrouble.SILENT, 0)],
+)
+def test_a_webhook_is_not_blamed_for_what_may_be_the_api_server(trouble: ProbeTrouble, code: int) -> None:
+    silent = read(trouble, code, "no answer")
+    (held,) = webhook_holds("webhook https://w", [silent], "ns/a", definition(), "v1")
+    # No step is taken on what is not known.
+    assert (held.step, held.reason) == ("NotServed", "ConversionWebhook")
+    assert "converts is not known: ns/a cannot be read at v2 (no answer)." in held.message
+    assert "does not convert" not in held.message
+    # What another version shows is known.
+    broken = read(ProbeTrouble.FAILED, 500, "boom", "v3")
+    (held,) = webhook_holds("webhook https://w", [silent, broken], "ns/a", definition(), "v1")
+    assert "does not convert: ns/a cannot be read at v3 (boom)." in held.message
 
 
 def test_only_a_webhook_keeps_the_words_that_were_told() -> None:
