@@ -1,7 +1,9 @@
 """The StorageMigration that must succeed before a version is removed: objects and managedFields move on."""
 
+import re
 from collections.abc import Iterable
 from hashlib import sha256
+from itertools import count
 from typing import Any
 
 from crdkeeper.api.meta import API_VERSION, find_condition
@@ -31,17 +33,22 @@ def at_work(migrations: Iterable[StorageMigration]) -> StorageMigration | None:
 def failed(
     owner: VersionRetirement, definition: DefinitionFacts, migrations: Iterable[StorageMigration]
 ) -> StorageMigration | None:
-    """A migration that we created for this state of the CRD and that has ended without success."""
-    names = _names(owner, definition)
+    """A migration for this state of the CRD that has ended without success: we, or a person, created it."""
+    names, mode = _names(owner, definition), owner.spec.mode
+
+    def is_asked_for(migration: StorageMigration) -> bool:
+        name, owners = migration.metadata.name, migration.metadata.owner_references
+        # Anybody who may create migrations can use such a name.
+        if any(of.uid == owner.metadata.uid for of in owners):
+            return name in names
+        guided = re.fullmatch(rf"{re.escape(_guide_name(owner))}(-\d+)?", name)
+        return mode != "Execute" and not owners and guided is not None
+
     return next(
         (
             each
             for each in migrations
-            if each.metadata.name in names
-            # Anybody who may create migrations can use such a name.
-            and any(of.uid == owner.metadata.uid for of in each.metadata.owner_references)
-            and each.status.completion_time is not None
-            and not _succeeded(each)
+            if is_asked_for(each) and each.status.completion_time is not None and not _succeeded(each)
         ),
         None,
     )
@@ -53,6 +60,14 @@ def wanted_name(
     """The name of the next migration; None if there were so many without effect that a person must look."""
     taken = {each.metadata.name for each in migrations}
     return next((each for each in _names(owner, definition) if each not in taken), None)
+
+
+def free_name(owner: VersionRetirement, migrations: Iterable[StorageMigration]) -> str:
+    """The name of the next migration that a person is to create."""
+    taken, name = {each.metadata.name for each in migrations}, _guide_name(owner)
+    if name not in taken:
+        return name
+    return next(each for each in (f"{name}-{number}" for number in count(2)) if each not in taken)
 
 
 def new_migration(owner: VersionRetirement, name: str, *, owned: bool = True) -> dict[str, Any]:
@@ -82,6 +97,10 @@ def new_migration(owner: VersionRetirement, name: str, *, owned: bool = True) ->
             "trim": True,
         },
     }
+
+
+def _guide_name(owner: VersionRetirement) -> str:
+    return f"{str(owner.spec.resource)[:200].rstrip('-.')}-retire-{owner.spec.version}"
 
 
 def _names(owner: VersionRetirement, definition: DefinitionFacts) -> list[str]:

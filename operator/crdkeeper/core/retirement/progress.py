@@ -174,7 +174,8 @@ def _migrated(owner: VersionRetirement, facts: RetirementFacts, definition: Defi
             return _migrating(running)
         ended = failed(owner, definition, facts.migrations)
         if ended is not None:
-            return State("False", "MigrationFailed", f"{_told(ended)} It is tried again once you delete it.")
+            again = "It is tried again" if owner.spec.mode == "Execute" else "Another one is due"
+            return State("False", "MigrationFailed", f"{_told(ended)} {again} once you delete it.")
         if version in definition.stored_versions:
             return State("False", "Stored", f"Objects may still be stored at {version}.")
         return State(

@@ -53,7 +53,8 @@ def report(owner: VersionRetirement, facts: RetirementFacts, decision: Decision)
     status.reverted = decision.reverted
     status.due = None
     if decision.due is not None and facts.crd is not None:
-        status.due = due_change(owner, facts.crd, decision.due, decision.steps[decision.due])
+        state = decision.steps[decision.due]
+        status.due = due_change(owner, facts.crd, decision.due, state, facts.migrations)
     status.hold_count = len(decision.holds)
     status.holds = [
         RetirementHold(step=each.step, reason=each.reason, name=each.name, message=each.message)
