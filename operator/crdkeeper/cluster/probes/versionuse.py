@@ -12,6 +12,7 @@ from crdkeeper.cluster.probes.looking import failure_of, silence
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.conversionfacts import VersionRead
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.retirement.evidence import Reader
 from crdkeeper.core.retirement.readers import RequestTally
 from crdkeeper.core.retirement.writers import WriterTally
@@ -21,10 +22,11 @@ _METRICS_SECONDS: Final = 30.0
 _AT_MOST: Final = 16
 _EACH: Final = 4
 """Connections for each API server: with three, one of them is missed in 1 of 130 looks."""
-_PATIENCE: Final = 3
-"""Pages in a row that may fail before the walk ends."""
+_PATIENCE: Final = 60.0
+"""Seconds for which a page may fail before the walk ends: a restart of an API server takes less."""
 _PAUSE: Final = 1.0
-"""Seconds after a page that failed because the API server was busy."""
+"""Seconds after the first attempt at a page; they double with each other one."""
+_LONGEST_PAUSE: Final = 16.0
 
 
 async def count_writers(
@@ -32,20 +34,26 @@ async def count_writers(
 ) -> Walk[WriterTally]:
     """Walk over all objects. The walk says whether it is complete, and why not."""
     walk = Walk(definition, lambda: WriterTally(definition.group, version, client.now))
-    failed = 0
-    while failed < _PATIENCE:
+    clock = asyncio.get_running_loop().time
+    failed, answered_at = 0, clock()
+    while True:
         await pacer.turn()
         ended = await walk.step(client)
-        if walk.failure is None and ended:
-            break
-        if walk.failure is not None:
-            if walk.failure.trouble is not ProbeTrouble.BUSY:
+        if walk.failure is None:
+            failed, answered_at = 0, clock()
+            if ended:
                 break
+        elif _may_pass(walk.failure) and clock() - answered_at < _PATIENCE:
+            await asyncio.sleep(backoff(failed, _PAUSE, _LONGEST_PAUSE))
             failed += 1
-            await asyncio.sleep(_PAUSE)
         else:
-            failed = 0
+            break
     return walk
+
+
+def _may_pass(failure: Failure) -> bool:
+    # The walk itself has begun again after a list that expired.
+    return failure.passing and failure.trouble is not ProbeTrouble.EXPIRED
 
 
 @dataclass(frozen=True, slots=True)

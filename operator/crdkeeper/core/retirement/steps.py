@@ -33,6 +33,7 @@ from crdkeeper.core.text import visible
 _FRESH = timedelta(minutes=5)
 """How long ago evidence may be complete on which a version stops being served, or is removed."""
 _RETRY = timedelta(minutes=1)
+"""How long after a count that was not complete objects are counted again; as long as it took, at least."""
 _MANAGERS_SHOWN = 5
 _PASSING = frozenset(("DefinitionNotFound", "QuietPeriod", "Migrating", "MigrationFailing"))
 """Reasons with which Ready is False although nobody needs to do anything yet."""
@@ -159,7 +160,7 @@ def _needs_count(facts: RetirementFacts, steps: Mapping[str, State], first: Step
     if taken is None:
         return facts.recount_time is None or facts.now >= facts.recount_time
     if not taken.evidence.complete:
-        return _age(facts, taken) > max(_RETRY, RATIO * taken.took)
+        return _age(facts, taken) > max(_RETRY, taken.took)
     if steps[first].reason == "Counting":
         return True
     if first == MIGRATED and _waits_for(facts):

@@ -1,16 +1,22 @@
 """Writers in a list that takes long, and requests that several API servers have counted."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import cycle
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
 from aiohttp import web
 
 from crdkeeper.api.texts import LINE_BYTES
-from crdkeeper.cluster.probes.census import Pacer
+from crdkeeper.cluster.probes.census import Pacer, Walk
 from crdkeeper.cluster.probes.versionuse import CountedRequests, count_writers, read_requests
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.probes import ProbeTrouble
+from crdkeeper.core.retirement.writers import WriterTally
+from tests import virtualtime
 from tests.unit.builders import definition
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 
@@ -41,6 +47,50 @@ async def test_a_write_while_objects_are_counted_counts(tmp_path: Path) -> None:
     assert (walk.complete, walk.tally.counted) == (True, 2)
     assert walk.tally.newest == BEGAN + late
     assert [(each.manager, each.ahead) for each in walk.tally.writers()] == [("late", ""), ("early", "")]
+
+
+class Pages:
+    """A list of two pages, of which the second one fails at first; the time is virtual."""
+
+    hung_lists: Mapping[str, tuple[str, float]] = {}
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.asked = 0
+
+    def now(self) -> datetime:
+        return BEGAN
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        self.asked += 1
+        second = "continue=" in path
+        if second and self.failures:
+            raise self.failures.pop(0)
+        metadata = {} if second else {"continue": "second"}
+        return {"metadata": metadata, "items": [{"metadata": {"name": "a"}}]}
+
+
+BROKEN = ApiError(500, {"message": "etcdserver: request timed out"})
+
+
+def walked(pages: Pages) -> Walk[WriterTally]:
+    return virtualtime.run(count_writers(cast(Client, pages), definition(), "v1", Pacer()))
+
+
+@pytest.mark.parametrize("error", [BROKEN, Unreachable("connection refused")], ids=["500", "silent"])
+def test_a_page_that_fails_for_a_moment_loses_no_count(error: Exception) -> None:
+    walk = walked(Pages(*[error] * 4))
+    assert (walk.complete, walk.tally.counted) == (True, 2)
+
+
+def test_what_lasts_or_is_forbidden_ends_the_count() -> None:
+    lasting = Pages(*[BROKEN] * 1000)
+    walk = walked(lasting)
+    assert (walk.complete, walk.tally.counted) == (False, 1)
+    assert lasting.asked < 12
+    refused = Pages(ApiError(403, {"message": "forbidden"}))
+    assert not walked(refused).complete
+    assert refused.asked == 2
 
 
 def counts(number: int, started: int = 1_700_000_000) -> str:

@@ -86,7 +86,8 @@ def test_a_version_is_deprecated_on_what_is_known_now() -> None:
 def test_what_cannot_be_counted_is_not_tried_all_the_time() -> None:
     failed = {"complete": False, "failure": "expired"}
     assert decide(owner(QUIET), counted(DEPRECATED, 2 * MINUTE, SECOND, **failed)).count
-    assert not decide(owner(QUIET), counted(DEPRECATED, 40 * MINUTE, 30 * MINUTE, **failed)).count
+    assert not decide(owner(QUIET), counted(DEPRECATED, 59 * MINUTE, 30 * MINUTE, **failed)).count
+    assert decide(owner(QUIET), counted(DEPRECATED, 61 * MINUTE, 30 * MINUTE, **failed)).count
 
 
 def changed(gathered: RetirementFacts, crd: Mapping[str, Any]) -> RetirementFacts:
