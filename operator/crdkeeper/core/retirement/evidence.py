@@ -152,3 +152,5 @@ class Evidence:
     """What cannot be known, as sentences."""
     audit: AuditedUses | None = None
     """What audit logs say; None if there are none: no API shows them."""
+    forbidden: bool = False
+    """Whether the look is not complete because a right is missing."""

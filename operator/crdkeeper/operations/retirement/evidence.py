@@ -75,6 +75,7 @@ async def gather_evidence(
             audited=audit is not None,
         ),
         audit=audit,
+        forbidden=walk.failure is not None and walk.failure.trouble is ProbeTrouble.FORBIDDEN,
     )
 
 

@@ -21,7 +21,8 @@ from crdkeeper.api.versionretirement import (
 )
 from crdkeeper.cluster.resources.definitions import get_definition_object, patch_definition
 from crdkeeper.cluster.resources.kinds import installed
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
+from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.retirement.changes import Operation, is_another, pinned, undo
 from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
 from crdkeeper.core.retirement.since import versions_changed_at
@@ -47,6 +48,8 @@ _OVERTAKEN: Final = 5
 _WAITS: Final = frozenset(("QuietPeriod", "Counting", "Changing"))
 """Reasons of Ready for which time alone is enough."""
 _AGAIN_SECONDS: Final = 1.0
+_OUTAGE_SECONDS: Final = 60.0
+"""Seconds between two attempts at most while the API server does not respond."""
 
 
 @dataclass(slots=True)
@@ -63,6 +66,8 @@ class StandaloneRetirement:
     """Returns why it did not succeed; nothing if it did."""
     audit: ReadAudit | None = None
     _taken: TakenEvidence | None = field(default=None, init=False)
+    _failed: int = field(default=0, init=False)
+    """Attempts in a row that the API server has not answered."""
     _reviewed: bool = field(default=False, init=False)
     """Whether our account may take all steps that are left."""
 
@@ -74,11 +79,18 @@ class StandaloneRetirement:
         """Take all steps that are due, and return where that ends; `wait` waits for the quiet period, too.
 
         Raises NotPermitted before the first change, if not all steps are allowed, and when a right is
-        withdrawn; ApiError and Unreachable: what was done shows in the CRD.
+        withdrawn; ApiError and Unreachable: what was done shows in the CRD. With `wait`, an outage of the API
+        server is waited for.
         """
         migrations, overtaken, told = 0, 0, ""
         while True:
-            facts, decision = await self._look()
+            try:
+                facts, decision = await self._look()
+            except (ApiError, Unreachable) as error:
+                await self._outlast(error, wait=wait)
+                continue
+            if not decision.act:
+                self._failed = 0
             if decision.count and overtaken < _OVERTAKEN:
                 # The CRD changed while its objects were counted.
                 overtaken += 1
@@ -90,9 +102,15 @@ class StandaloneRetirement:
                     return self._ended(facts, unmade(decision, State("False", "MigrationFailed", failure)))
                 self._taken = None
             elif decision.act and decision.due != MIGRATED:
-                await self._review(decision)
-                self.say(decision.ready.message)
-                made = await take_step(self.client, self.owner, facts, decision)
+                try:
+                    await self._review(decision)
+                    self.say(decision.ready.message)
+                    made = await take_step(self.client, self.owner, facts, decision)
+                except (ApiError, Unreachable) as error:
+                    # It may have been made: the next look shows it.
+                    await self._outlast(error, wait=wait)
+                    continue
+                self._failed = 0
                 if isinstance(made, RetirementFacts):
                     # The next look may find that somebody has already taken it back.
                     self._report(made, decide(self.owner, made))
@@ -100,13 +118,22 @@ class StandaloneRetirement:
                     await asyncio.sleep(_AGAIN_SECONDS)
                 else:
                     return self._ended(facts, unmade(decision, made))
-            elif decision.settled_at is not None or (wait and decision.ready.reason in _WAITS):
+            elif decision.settled_at is not None or (wait and _may_end(facts, decision)):
                 if decision.ready.message != told:
                     told = decision.ready.message
                     self.say(told)
                 await asyncio.sleep(due_time(decision, self.client.now()))
             else:
                 return decision
+
+    async def _outlast(self, error: ApiError | Unreachable, *, wait: bool) -> None:
+        """Wait for the end of an outage. Raises `error` if there is nothing to wait for."""
+        if not wait or not may_pass(error):
+            raise error
+        if not self._failed:
+            self.say(f"The API server does not respond: {error}")
+        await asyncio.sleep(backoff(self._failed, _AGAIN_SECONDS, _OUTAGE_SECONDS))
+        self._failed += 1
 
     async def _review(self, decision: Decision) -> None:
         """Raises NotPermitted, before anything is changed, if a later step would not be allowed."""
@@ -151,6 +178,13 @@ class StandaloneRetirement:
         held = any(holds_up(each, MIGRATED) for each in decision.holds)
         left = self.owner.status.reverted is None and not held
         return not served and state.reason in _MIGRATABLE and left
+
+
+def _may_end(facts: RetirementFacts, decision: Decision) -> bool:
+    """Whether a wait may end by itself."""
+    reason, taken = decision.ready.reason, facts.current
+    uncounted = reason == "NotKnown" and taken is not None and not taken.evidence.forbidden
+    return reason in _WAITS or uncounted
 
 
 def unstored(spec: VersionRetirementSpec) -> VersionRetirement:

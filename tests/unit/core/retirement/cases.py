@@ -89,6 +89,7 @@ def evidence(*writers: Writer, complete: bool = True, objects: int = 0, **fields
         warnings=fields.pop("warnings", ()),
         unknown=(),
         audit=fields.pop("audit", None),
+        forbidden=fields.pop("forbidden", False),
     )
 
 
