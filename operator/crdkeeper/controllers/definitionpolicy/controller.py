@@ -34,6 +34,8 @@ from crdkeeper.core.policy.selection import guarding, protected, selects
 _log = logging.getLogger(__name__)
 _PROTECTION_SECONDS = 300.0
 """Until another look at whether the API server protects, if no policy changes; half of it if CRDs do."""
+_UNSERVED_SECONDS = 5.0
+"""Until another look while the API server, as one that has just started, does not serve our kinds."""
 _TAKEN_SECONDS = 300.0
 """Between two looks whether the name of a migration is free again."""
 _STATUS_DELAY = 0.5
@@ -133,15 +135,24 @@ class DefinitionPolicies:
             return
         # The watches may lag; decide on what is stored.
         definition = await get_definition(self._client, name)
-        if rules.policy is None:
-            # At the start no policy may be known yet, and a label counts only if none selects the CRD.
-            rules = self._rules(await list_policies(self._client) or (), definition)
         unread: set[str] = set()
         stored = await list_migrations_of(self._client, name, unread)
-        if definition is None or rules is None or stored is None:
+        if definition is None:
             return
-        wanted = wanted_migration(rules, definition, stored)
-        if wanted is None:
+        if stored is None:
+            self.definitions.add_within(name, _UNSERVED_SECONDS)
+            return
+        if wanted_migration(rules, definition, stored) is None:
+            return
+        # At the start not all policies may be known yet, and their watch may be late: an older one governs,
+        # and a label counts only if none selects the CRD.
+        policies = await list_policies(self._client)
+        if policies is None:
+            self.definitions.add_within(name, _UNSERVED_SECONDS)
+            return
+        rules = self._rules(policies, definition)
+        wanted = wanted_migration(rules, definition, stored) if rules is not None else None
+        if rules is None or wanted is None:
             return
         if (taken := wanted["metadata"]["name"]) in unread:
             _log.warning(

@@ -22,7 +22,8 @@ from tests.unit.core.diagnosis.builders import seen
 
 MIGRATIONS = f"{OURS}/storagemigrations"
 EVENTS = "/apis/events.k8s.io"
-STATUS = f"{OURS}/definitionpolicies/p/status"
+POLICIES = f"{OURS}/definitionpolicies"
+STATUS = f"{POLICIES}/p/status"
 
 
 def play(
@@ -45,6 +46,7 @@ def play(
         queues = [asyncio.create_task(each.run()) for each in (controller.definitions, controller.policies)]
         state.saw_definition(NAME, seen(**changes))
         if not watch_labels:
+            api.objects[f"{POLICIES}/p"] = policy().to_object()
             state.saw(DefinitionPolicy, "p", policy())
         await people(state, api)
         for each in queues:
@@ -149,8 +151,15 @@ TROUBLES = {
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", DEFINITIONS), ("GET", MIGRATIONS), ("POST", MIGRATIONS), ("PATCH", STATUS), ("POST", EVENTS)],
-    ids=["read the CRD", "list", "create", "status", "event"],
+    [
+        ("GET", DEFINITIONS),
+        ("GET", MIGRATIONS),
+        ("GET", POLICIES),
+        ("POST", MIGRATIONS),
+        ("PATCH", STATUS),
+        ("POST", EVENTS),
+    ],
+    ids=["read the CRD", "list", "read the policies", "create", "status", "event"],
 )
 def test_trouble_is_got_over(trouble: str, method: str, path: str) -> None:
     async def people(_: ClusterState, api: FakeApi) -> None:
