@@ -26,7 +26,7 @@ class Freeing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """The result of an attempt, and the server's message if it refused."""
+    """The result of an attempt, and why it was refused."""
 
     freeing: Freeing
     message: str = ""
@@ -63,6 +63,9 @@ async def release_finalizer(client: Client, endpoint: Endpoint, object_: Held, n
             if not concerns(body, object_.namespace, object_.name, object_.uid):
                 client.distrust()
                 raise Unreachable(f"PATCH {path}: the response is for another object")
+            left = body["metadata"].get("finalizers") or []
+            if left.count(name) >= object_.finalizers.count(name):
+                return Freed(Freeing.REFUSED, "admission has put it back")
             return Freed(Freeing.RELEASED, resource_version=body["metadata"]["resourceVersion"])
         case Outcome.GONE:
             return Freed(Freeing.GONE)

@@ -1,0 +1,50 @@
+"""What an answer says of the finalizer that was to be released."""
+
+import asyncio
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from crdkeeper.cluster.resources.finalizers import Freeing, release_finalizer
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import Answer, Client
+from tests.unit.core.finalizers.test_rule import found
+
+WIDGETS = Endpoint("example.com", "v1", "widgets")
+
+
+class Admitting:
+    """An API server whose admission leaves these finalizers, and that stores the object at this version."""
+
+    def __init__(self, finalizers: list[str], version: str) -> None:
+        self.metadata = {
+            "namespace": "s",
+            "name": "n",
+            "uid": "u",
+            "resourceVersion": version,
+            "finalizers": finalizers,
+        }
+
+    async def send(self, *_: Any, **__: Any) -> Answer:
+        return Answer(200, orjson.dumps({"kind": "PartialObjectMetadata", "metadata": self.metadata}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "version", "freeing"),
+    [
+        (["a/b"], [], "7", Freeing.RELEASED),
+        (["a/b", "c/d"], ["c/d"], "8", Freeing.RELEASED),
+        (["a/b", "c/d", "a/b"], ["c/d", "a/b"], "8", Freeing.RELEASED),
+        (["a/b"], ["a/b"], "7", Freeing.REFUSED),
+        (["a/b", "c/d"], ["c/d", "a/b"], "8", Freeing.REFUSED),
+        (["a/b"], ["a/b", "a/b"], "8", Freeing.REFUSED),
+    ],
+)
+def test_what_admission_puts_back_is_not_released(
+    before: list[str], after: list[str], version: str, freeing: Freeing
+) -> None:
+    client, one = cast(Client, Admitting(after, version)), found(finalizers=before)
+    freed = asyncio.run(release_finalizer(client, WIDGETS, one, "a/b"))
+    assert freed.freeing is freeing
+    assert freed.message == ("admission has put it back" if freeing is Freeing.REFUSED else "")
