@@ -33,9 +33,10 @@ def finalizers_standing(
 ) -> FinalizersStanding:
     """The state of a policy's finalizers, after all its CRDs were looked at."""
     found = _figures(rules, looks)
-    automatic = {each.name for each in rules if each.mode == "Automatic"}
+    named = {each.name for each in rules if each.mode == "Automatic"}
+    automatic = [each for each in found if each.name in named]
     held, due = sum(each.held for each in found), sum(each.due for each in found)
-    releasing = sum(each.due for each in found if each.name in automatic)
+    releasing = sum(each.due for each in automatic)
     refused = sum(each.refused for each in found)
     written, unmet = sum(each.written for each in found), sum(each.unmet for each in found)
     lacking = [each for each in looks if each.missing]
@@ -53,12 +54,12 @@ def finalizers_standing(
         return FinalizersStanding("False", "HeldObjectsUnreadable", message, found)
     if refused:
         message = (
-            f"{count(refused, 'object')} refused: {_examples(found, 'refused')}. The operator's log has "
+            f"{count(refused, 'object')} refused: {_refused(found, looks)}. The operator's log has "
             "the API server's words; it tries again every five minutes."
         )
         return FinalizersStanding("False", "ReleaseRefused", message, found)
     if releasing:
-        message = f"{count(releasing, 'finalizer')} being released: {_examples(found, 'due')}."
+        message = f"{count(releasing, 'finalizer')} being released: {_examples(automatic, 'due')}."
         return FinalizersStanding("False", "ReleasingFinalizers", message, found)
     if due:
         message = f"{count(due, 'finalizer')} would be released in mode Automatic: {_examples(found, 'due')}."
@@ -119,6 +120,16 @@ def _examples(found: Iterable[FinalizerStanding], what: str) -> str:
     ]
     more = f"; and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
     return "; ".join(some[:_SHOWN]) + more
+
+
+def _refused(found: Iterable[FinalizerStanding], looks: Iterable[HeldLook]) -> str:
+    such: dict[str, list[str]] = {}
+    for look in looks:
+        for each in look.counts:
+            such.setdefault(each.rule.name, []).extend(f"{look.definition} {one}" for one in each.of_refused)
+    return _examples(
+        (each.model_copy(update={"examples": such.get(each.name, [])}) for each in found), "refused"
+    )
 
 
 def _writers(looks: Iterable[HeldLook]) -> str:

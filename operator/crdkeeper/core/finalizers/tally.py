@@ -68,6 +68,8 @@ class RuleCount:
     """When the next of the waiting and the written ones is due."""
     of_due: list[str] = field(default_factory=list)
     of_others: list[str] = field(default_factory=list)
+    of_refused: list[str] = field(default_factory=list)
+    """These are also among the others."""
     writers: dict[str, int] = field(default_factory=dict)
     """Who wrote those that are kept by a write."""
 
@@ -156,6 +158,7 @@ class ReleaseTally:
             case DueFinding.REFUSED:
                 count.refused += 1
                 _add(count.of_others, one.object)
+                _add(count.of_refused, one.object)
 
 
 def _add(examples: list[str], found: Held) -> None:

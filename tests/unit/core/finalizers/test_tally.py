@@ -8,7 +8,7 @@ import yaml
 
 from crdkeeper.api.finalizerrelease import FinalizerRule
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
-from crdkeeper.core.finalizers.holding import MOST_FINALIZERS
+from crdkeeper.core.finalizers.holding import MOST_FINALIZERS, Held
 from crdkeeper.core.finalizers.standing import FinalizersStanding, finalizers_standing
 from crdkeeper.core.finalizers.tally import (
     MOST_DUE,
@@ -124,6 +124,31 @@ def test_conditions(found: ReleaseTally, mode: str, reason: str, said: str) -> N
     standing = stands(look(found), mode=mode)
     assert (standing.reason, standing.status) == (reason, "True" if reason == "NothingHeld" else "False")
     assert said in standing.message
+
+
+def test_only_what_is_released_is_named_as_being_released() -> None:
+    other = NamedFinalizer("c/d", PLAIN.after, "", automatic=False)
+    found = ReleaseTally([PLAIN, other], NOW, lambda *_: None, lambda found: found)
+    found.add([*items(2), *items(5, finalizers=["c/d"])])
+    modes = {"a/b": "Automatic", "c/d": "Plan"}
+    rules = [
+        FinalizerRule.model_validate({"name": name, "releaseAfter": "1h", "mode": mode})
+        for name, mode in modes.items()
+    ]
+    message = finalizers_standing(rules, [look(found)], []).message
+    assert message == "2 finalizers being released: a/b (2, such as databases.example.com s/n0)."
+
+
+@pytest.mark.parametrize("deleted", ["2026-01-02T10:00:00Z", "2026-01-02T11:30:00Z"], ids=["due", "waiting"])
+def test_what_is_refused_is_named_and_not_what_is_not(deleted: str) -> None:
+    def known(object_: Held, _: NamedFinalizer) -> DueFinding:
+        return DueFinding.REFUSED if object_.name == "refused" else DueFinding.MET
+
+    found = ReleaseTally([PLAIN], NOW, known, lambda found: found)
+    found.add([*items(7, deleted=deleted), {"metadata": {**metadata(), "name": "refused"}}])
+    standing = stands(look(found))
+    assert standing.reason == "ReleaseRefused"
+    assert "1 object refused: a/b (1, such as databases.example.com s/refused)." in standing.message
 
 
 def test_a_policy_that_governs_nothing_releases_nothing() -> None:
