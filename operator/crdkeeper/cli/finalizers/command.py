@@ -1,5 +1,6 @@
 """`crdkeeper finalizers`: lists what finalizers hold up, and releases one by name, without the operator."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.resources.finalizers import Freeing
 from crdkeeper.cluster.resources.kinds import list_policies
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.finalizers.holding import Held
 from crdkeeper.core.finalizers.listing import HeldList
@@ -33,7 +34,7 @@ from crdkeeper.core.policy.reading import why_unread
 from crdkeeper.core.policy.selection import governing
 from crdkeeper.core.resourcenames import parse_resource, suggest
 from crdkeeper.core.text import count, visible
-from crdkeeper.operations.finalizers.releasing import PER_SECOND, release
+from crdkeeper.operations.finalizers.releasing import MOST_FAILED, PER_SECOND, release
 from crdkeeper.operations.rights import check_rights, explained, rights_to_read
 
 _HEADERS: Final = ("OBJECT", "FINALIZER", "IN DELETION", "LAST WRITTEN", "BY", "POLICY")
@@ -235,20 +236,31 @@ async def _release(
     connection: Connection, found: _Found, due: Sequence[Held], finalizer: str, namespace: str
 ) -> int:
     """Release it; returns how many still have it. Says how far it came, also if something ends it."""
-    definition, released, gone, pacer = found.definition, 0, 0, Pacer(PER_SECOND)
+    definition, released, gone, failed, pacer = found.definition, 0, 0, 0, Pacer(PER_SECOND)
     async with Client(connection) as client:
         try:
             for each in due:
                 await pacer.turn()
-                freed = await release(
-                    client,
-                    definition,
-                    each,
-                    finalizer,
-                    on_behalf="a user of crdkeeper finalizers",
-                    by=CLI,
-                    instance="crdkeeper-finalizers",
-                )
+                try:
+                    freed = await release(
+                        client,
+                        definition,
+                        each,
+                        finalizer,
+                        on_behalf="a user of crdkeeper finalizers",
+                        by=CLI,
+                        instance="crdkeeper-finalizers",
+                    )
+                except (ApiError, Unreachable) as error:
+                    # Slow webhooks look like this, too, and must not keep the other objects.
+                    failed += 1
+                    if not may_pass(error) or failed == MOST_FAILED:
+                        raise
+                    line(f"{each}: failed: {error}", err=True)
+                    if isinstance(error, ApiError):
+                        await asyncio.sleep(error.retry_after or 0.0)
+                    continue
+                failed = 0
                 match freed.freeing:
                     case Freeing.RELEASED:
                         released += 1

@@ -79,7 +79,7 @@ async def release_finalizer(client: Client, endpoint: Endpoint, object_: Held, n
         case _ if answer.code < 300:
             raise Unreachable(f"PATCH {path}: the response ({answer.code}) is not the API server's")
         case _:
-            raise ApiError(answer.code, body)
+            raise ApiError(answer.code, body, answer.retry_after)
 
 
 async def _whether_changed(client: Client, endpoint: Endpoint, object_: Held, message: str) -> Freed:

@@ -55,11 +55,11 @@ class ApiError(Exception):
     """The API server answered with an error (metav1.Status).
 
     `message` contains no values of objects and has a limited length: it is copied to status, Events and logs.
+    `retry_after` is how many seconds the server asks to wait, where the caller decides on that.
     """
 
-    def __init__(self, code: int, body: Mapping[str, Any]) -> None:
-        self.code = code
-        self.body = body
+    def __init__(self, code: int, body: Mapping[str, Any], retry_after: float | None = None) -> None:
+        self.code, self.body, self.retry_after = code, body, retry_after
         self.reason = bounded(str(body.get("reason") or ""), LINE_BYTES)
         self.message = message_of(body, f"HTTP {code}")
         super().__init__(f"{code} {self.reason}: {self.message}")

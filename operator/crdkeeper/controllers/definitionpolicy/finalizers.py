@@ -27,7 +27,7 @@ from crdkeeper.core.policy.governance import Governance
 from crdkeeper.core.policy.selection import governing
 from crdkeeper.operations.finalizers.looking import look_for_held
 from crdkeeper.operations.finalizers.memory import Memory
-from crdkeeper.operations.finalizers.releasing import PER_SECOND, release
+from crdkeeper.operations.finalizers.releasing import MOST_FAILED, PER_SECOND, release
 
 _log = logging.getLogger(__name__)
 _AGAIN: Final = 1.0
@@ -40,8 +40,6 @@ _SECONDS_PER_DEFINITION: Final = 0.5
 """Or longer, if a policy governs many CRDs."""
 _CONFIRMED: Final = 20
 """Releases before the policies are read again: what is released cannot be taken back."""
-_MOST_FAILED: Final = 3
-"""Releases that fail in a row before the API server is to blame, and not the objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ class FinalizerReleases:
                 # Slow webhooks look like this, too, and must not keep the other objects.
                 self._memory.keep(each.object, each.rule, DueFinding.REFUSED)
                 failed += 1
-                if failed == _MOST_FAILED:
+                if failed == MOST_FAILED:
                     raise
                 _log.warning("The %s was not released: %s", what, error)
                 continue

@@ -10,6 +10,8 @@ from crdkeeper.core.finalizers.holding import Held
 
 PER_SECOND = 20.0
 """Slow enough for a person to stop it, and no burden for the API server."""
+MOST_FAILED = 3
+"""Releases that fail in a row before the API server is to blame, and not the objects."""
 
 
 async def release(

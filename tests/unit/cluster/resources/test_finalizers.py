@@ -8,7 +8,7 @@ import pytest
 
 from crdkeeper.cluster.resources.finalizers import Freeing, release_finalizer
 from crdkeeper.cluster.resources.objects import Endpoint
-from crdkeeper.cluster.transport.client import Answer, Client
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client
 from tests.unit.core.finalizers.test_rule import found
 
 WIDGETS = Endpoint("example.com", "v1", "widgets")
@@ -16,6 +16,8 @@ WIDGETS = Endpoint("example.com", "v1", "widgets")
 
 class Admitting:
     """An API server whose admission leaves these finalizers, and that stores the object at this version."""
+
+    answer: Answer | None = None
 
     def __init__(self, finalizers: list[str], version: str) -> None:
         self.metadata = {
@@ -27,7 +29,9 @@ class Admitting:
         }
 
     async def send(self, *_: Any, **__: Any) -> Answer:
-        return Answer(200, orjson.dumps({"kind": "PartialObjectMetadata", "metadata": self.metadata}))
+        return self.answer or Answer(
+            200, orjson.dumps({"kind": "PartialObjectMetadata", "metadata": self.metadata})
+        )
 
 
 @pytest.mark.parametrize(
@@ -48,3 +52,11 @@ def test_what_admission_puts_back_is_not_released(
     freed = asyncio.run(release_finalizer(client, WIDGETS, one, "a/b"))
     assert freed.freeing is freeing
     assert freed.message == ("admission has put it back" if freeing is Freeing.REFUSED else "")
+
+
+def test_who_is_asked_to_wait_learns_for_how_long() -> None:
+    api = Admitting([], "7")
+    api.answer = Answer(429, b"Too many requests, please try again later.", retry_after=7.0)
+    with pytest.raises(ApiError) as raised:
+        asyncio.run(release_finalizer(cast(Client, api), WIDGETS, found(), "a/b"))
+    assert (raised.value.code, raised.value.retry_after) == (429, 7.0)
