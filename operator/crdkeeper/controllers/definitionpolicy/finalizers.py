@@ -132,7 +132,7 @@ class FinalizerReleases:
     ) -> int:
         """Release what is due, as long as the policy still says so; returns how many were."""
         released = failed = 0
-        wanted = [each for each in look.due if each.rule.automatic and "patch" not in look.missing]
+        wanted = look.due if "patch" not in look.missing else ()
         for at, each in enumerate(wanted):
             await self._releasing.turn()
             # At the start not all policies may be known yet, and a watch may be late.

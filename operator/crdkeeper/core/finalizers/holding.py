@@ -20,7 +20,8 @@ class Held:
     since: datetime
     """When its deletion was requested."""
     finalizers: tuple[str, ...]
-    """The first MOST_FINALIZERS of them; others count only when these are gone."""
+    """The first MOST_FINALIZERS of them; others count only when these are gone. Empty where only the place of
+    one matters."""
     writer: str
     """The manager with the newest time in managedFields; empty if there is none."""
     written: datetime | None

@@ -1,7 +1,7 @@
 """What the named finalizers hold up in one CRD: counted object by object, in bounded memory."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final
@@ -83,7 +83,7 @@ class HeldLook:
     plural: str
     counts: Sequence[RuleCount]
     due: Sequence[DueObject]
-    """Those that meet their rule; at most MOST_DUE."""
+    """Those that meet a rule in mode Automatic; at most MOST_DUE."""
     failure: Failure | None = None
     """Why not all objects could be seen."""
     missing: tuple[str, ...] = ()
@@ -107,6 +107,7 @@ class ReleaseTally:
         self.due: list[DueObject] = []
         self.questions: list[DueObject] = []
         """Those of which somebody must find out whether they meet their rule, and `answer`."""
+        self._names = {each.name: each.name for each in rules}
         self._now = now
         self._recall = recall
         self._compare = compare
@@ -119,7 +120,9 @@ class ReleaseTally:
                 continue
             named = [count for count in self.counts if count.rule.name in found.finalizers]
             if named:
-                found = self._compare(found)
+                # Whoever writes objects chooses the other names, and due ones are kept until the next look.
+                places = tuple(self._names.get(name, "") for name in found.finalizers)
+                found = self._compare(replace(found, finalizers=places))
             for count in named:
                 self._count(found, count)
 
@@ -150,7 +153,7 @@ class ReleaseTally:
             case DueFinding.MET:
                 count.due += 1
                 _add(count.of_due, one.object)
-                if len(self.due) < MOST_DUE:
+                if one.rule.automatic and len(self.due) < MOST_DUE:
                     self.due.append(one)
             case DueFinding.UNMET:
                 count.unmet += 1

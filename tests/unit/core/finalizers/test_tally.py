@@ -1,5 +1,6 @@
 """The figures of one CRD, and the condition of a policy."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -68,7 +69,21 @@ def test_of_many_finalizers_the_first_ones_count(before: int, due: int) -> None:
     found = tally({"metadata": {**metadata(), "finalizers": named}})
     (count,) = found.counts
     assert (count.held, count.due) == (due, due)
-    assert [each.object.finalizers for each in found.due] == [tuple(named[:MOST_FINALIZERS])] * due
+    assert [each.object.finalizers.index("a/b") for each in found.due] == [before] * due
+
+
+def test_what_is_kept_of_an_object_does_not_grow_with_its_other_finalizers() -> None:
+    long = [f"example.com/{at}-{'x' * 300}" for at in range(MOST_FINALIZERS - 2)]
+    found = tally({"metadata": {**metadata(), "finalizers": [*long, "a/b", "a/b"]}})
+    (kept,) = (each.object.finalizers for each in found.due)
+    assert (kept.index("a/b"), kept.count("a/b")) == (len(long), 2)
+    assert sum(map(len, kept)) == len("a/b") * 2
+
+
+def test_what_a_rule_in_mode_plan_would_release_is_only_counted() -> None:
+    found = tally(*items(3), rule=replace(PLAIN, automatic=False))
+    (count,) = found.counts
+    assert (count.due, len(count.of_due), found.due) == (3, 3, [])
 
 
 def test_questions_are_asked_only_of_what_is_due_and_not_known() -> None:
