@@ -22,6 +22,7 @@ from crdkeeper.cluster.probes.census import Pacer, Walk
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import list_resources
+from crdkeeper.cluster.resources.events import definition_reference
 from crdkeeper.cluster.resources.finalizers import Freeing
 from crdkeeper.cluster.resources.kinds import list_policies
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
@@ -248,6 +249,7 @@ async def _release(
                         each,
                         finalizer,
                         on_behalf="a user of crdkeeper finalizers",
+                        otherwise=definition_reference(definition.name, definition.uid),
                         by=CLI,
                         instance="crdkeeper-finalizers",
                     )

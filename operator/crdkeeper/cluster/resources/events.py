@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from crdkeeper.api.meta import API_VERSION, OPERATOR, Kind
 from crdkeeper.api.texts import LINE_BYTES, bounded
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 
 _log = logging.getLogger(__name__)
@@ -45,13 +45,18 @@ async def send_definition_event(
     controller: str = OPERATOR,
 ) -> None:
     """Like `send_event`, about a CRD."""
-    regarding = {
+    regarding = definition_reference(crd["metadata"]["name"], crd["metadata"]["uid"])
+    await _send(client, regarding, type_, reason, note, instance, controller)
+
+
+def definition_reference(name: str, uid: str) -> dict[str, Any]:
+    """Refers to a CRD."""
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "name": crd["metadata"]["name"],
-        "uid": crd["metadata"]["uid"],
+        "name": name,
+        "uid": uid,
     }
-    await _send(client, regarding, type_, reason, note, instance, controller)
 
 
 async def send_object_event(
@@ -63,9 +68,14 @@ async def send_object_event(
     *,
     instance: str,
     controller: str,
+    otherwise: tuple[Mapping[str, Any], str] | None = None,
 ) -> None:
-    """Like `send_event`, about the object that `regarding` refers to, in its namespace."""
-    await _send(client, regarding, type_, reason, note, instance, controller)
+    """Like `send_event`, about the object that `regarding` refers to, in its namespace.
+
+    `otherwise` is what the Event is about, and its note, if the API server refuses it there: no Event can be
+    created in a namespace in deletion.
+    """
+    await _send(client, regarding, type_, reason, note, instance, controller, otherwise)
 
 
 async def _send(
@@ -76,6 +86,7 @@ async def _send(
     note: str,
     instance: str,
     controller: str,
+    otherwise: tuple[Mapping[str, Any], str] | None = None,
 ) -> None:
     now = datetime.now(UTC)
     # The API server wants the Event of an object in a namespace there, and of others in this one.
@@ -98,4 +109,7 @@ async def _send(
         sent = client.request("POST", path, body, lean=True)
         await within(WRITE_SECONDS, sent)
     except (ApiError, Unreachable) as error:
+        if otherwise is not None and not may_pass(error):
+            await _send(client, otherwise[0], type_, reason, otherwise[1], instance, controller)
+            return
         _log.warning("An Event on %s was lost: %s", regarding["name"], error)

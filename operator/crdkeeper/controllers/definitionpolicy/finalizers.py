@@ -12,7 +12,7 @@ from typing import Final
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionPolicyStatus
 from crdkeeper.api.finalizerrelease import FinalizerRule
-from crdkeeper.api.meta import OPERATOR, Condition, find_condition, set_condition
+from crdkeeper.api.meta import API_VERSION, OPERATOR, Condition, find_condition, set_condition
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.census import Pacer
 from crdkeeper.cluster.resources.finalizers import Freeing
@@ -151,6 +151,12 @@ class FinalizerReleases:
                     each.object,
                     each.rule.name,
                     on_behalf=f"DefinitionPolicy {subject.policy}",
+                    otherwise={
+                        "apiVersion": API_VERSION,
+                        "kind": DefinitionPolicy.model_fields["kind"].default,
+                        "name": subject.policy,
+                        "uid": subject.policy_uid,
+                    },
                     by=OPERATOR,
                     instance=self._identity,
                 )

@@ -1,5 +1,8 @@
 """Releases a finalizer of one object that is due, and says so in an Event on the object."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from crdkeeper.api.meta import format_time
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.events import send_object_event
@@ -21,12 +24,14 @@ async def release(
     name: str,
     *,
     on_behalf: str,
+    otherwise: Mapping[str, Any],
     by: str,
     instance: str,
 ) -> Freed:
     """Release it. `on_behalf` says in the Event who named the finalizer, and `by` is the Event's controller.
 
-    A kill between the two loses the Event. Raises ApiError and Unreachable.
+    `otherwise` refers to what the Event is about if the object cannot have one. A kill between the two loses
+    the Event. Raises ApiError and Unreachable.
     """
     assert definition.endpoint_version is not None
     endpoint = Endpoint(definition.group, definition.endpoint_version, definition.plural)
@@ -44,11 +49,15 @@ async def release(
             "name": object_.name,
             "uid": object_.uid,
         }
-        note = (
-            f"Released the finalizer {name} on behalf of {on_behalf}: in deletion since "
-            f"{format_time(object_.since)}, {written}."
-        )
+        why = f"on behalf of {on_behalf}: in deletion since {format_time(object_.since)}, {written}."
         await send_object_event(
-            client, regarding, "Normal", "FinalizerReleased", note, instance=instance, controller=by
+            client,
+            regarding,
+            "Normal",
+            "FinalizerReleased",
+            f"Released the finalizer {name} {why}",
+            instance=instance,
+            controller=by,
+            otherwise=(otherwise, f"Released the finalizer {name} of {definition.name} {object_} {why}"),
         )
     return freed

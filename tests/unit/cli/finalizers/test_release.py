@@ -48,7 +48,10 @@ def run(
 ) -> int:
     """Release the finalizer of these objects; returns how many still have it."""
 
-    async def release(_: Any, __: Any, object_: Held, *___: Any, **____: Any) -> Freed:
+    async def release(
+        _: Any, __: Any, object_: Held, *___: Any, otherwise: dict[str, Any], **____: Any
+    ) -> Freed:
+        assert (otherwise["kind"], otherwise["uid"]) == ("CustomResourceDefinition", definition().uid)
         answer = answers[object_.name]
         if isinstance(answer, Exception):
             raise answer

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from crdkeeper.cluster.transport.client import Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.finalizers.rule import WATCH
 from tests.unit.builders import NAME, policy
@@ -26,6 +26,24 @@ def test_what_is_due_is_released() -> None:
         assert api.held == {}
 
     play(people, setting=lambda api: api.hold("a", GONE))
+
+
+def test_in_a_namespace_in_deletion_the_event_is_one_of_the_policy() -> None:
+    terminating = ApiError(403, {"reason": "Forbidden", "message": "namespace s is being terminated"})
+
+    async def people(_: ClusterState, api: Cluster) -> None:
+        await asyncio.sleep(10.0)
+        assert api.held == {}
+        (event,) = (each for each in api.objects.values() if each.get("reason") == "FinalizerReleased")
+        assert event["metadata"]["namespace"] == "default"
+        assert (event["regarding"]["kind"], event["regarding"]["name"]) == ("DefinitionPolicy", "p")
+        assert event["note"].startswith(f"Released the finalizer {GONE} of {NAME} s/a on behalf of ")
+
+    def setting(api: Cluster) -> None:
+        api.hold("a", GONE)
+        api.failures.append(("POST", "/apis/events.k8s.io/v1/namespaces/s/", terminating))
+
+    play(people, setting=setting)
 
 
 def test_a_crd_that_comes_later_is_looked_at_too() -> None:
