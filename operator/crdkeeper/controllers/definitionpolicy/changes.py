@@ -51,6 +51,7 @@ _POLICY_RULE: Final = (
     f'{{apiGroups: ["{GROUP}"], resources: ["{DefinitionPolicy.plural}"], verbs: ["list", "watch"]}}'
 )
 BEGINNING: Final = "the operator has not looked yet"
+_ISSUING: Final = "the webhook's certificate is being issued"
 _UNUSED: Final = "manifests/changes are not applied, and no policy needs them"
 
 
@@ -68,6 +69,8 @@ class ChangeGuard:
         """Calls `told` when `trouble` has changed."""
         self.trouble = BEGINNING
         """Why the webhook judges no change; empty if it does."""
+        self.looked = False
+        """Whether this process has found that out. Until then, the webhook goes on as it did before."""
         self._client = client
         self._state = state
         self._address = address
@@ -100,6 +103,7 @@ class ChangeGuard:
                 trouble = f"the configuration cannot be kept: {error}"
             if trouble != self.trouble:
                 self.trouble = trouble
+                self.looked = self.looked or trouble not in (BEGINNING, _ISSUING)
                 _log.info("Changes of CRDs: %s", trouble or "the webhook judges them")
                 self._told()
             try:
@@ -148,7 +152,7 @@ class ChangeGuard:
         bundle = self._state.trust.bundle
         if bundle is None:
             self._want_certificate()
-            return self._state.trust.problem or "the webhook's certificate is being issued"
+            return self._state.trust.problem or _ISSUING
         token = token_of(found) or new_token()
         wanted = wanted_entry(
             self._address, bundle, token, self._namespace, judging=judges, protecting=protects

@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.meta import READY, set_condition, summarize
+from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionPolicyStatus
+from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.events import send_definition_event, send_event
@@ -197,6 +197,15 @@ class DefinitionPolicies:
             self._unprotected = now, await why_unprotected(self._client)
         return self._unprotected[1]
 
+    def _why_unjudged(self, policy: DefinitionPolicy, status: DefinitionPolicyStatus) -> str:
+        """Why the changes that the policy wants to have judged are not; empty if they are."""
+        known = find_condition(status.conditions, CHANGES_JUDGED)
+        generation = policy.metadata.generation
+        judged = known is not None and (known.status, known.observed_generation) == ("True", generation)
+        if not guarding([policy]) or (judged and not self._changes.looked):
+            return ""
+        return self._changes.trouble
+
     async def _reconcile_policy(self, name: str) -> None:
         if self._statuses.busy(name):
             # The only worker of all policies does not wait for one of them.
@@ -224,10 +233,10 @@ class DefinitionPolicies:
             selected = (each for each in self._state.definitions.values() if selects(policy, each))
             number = 0 if unprotected else len(protected(policy, selected))
         mine = self._governance.governed(name)
-        unjudged = self._changes.trouble if guarding([policy]) else ""
+        status = self._statuses.latest(policy).model_copy(deep=True)
+        unjudged = self._why_unjudged(policy, status)
         elsewhere = self._governance.elsewhere(name)
         now = standing(policy, mine, self._state.migrations_of, unprotected, unjudged, elsewhere)
-        status = self._statuses.latest(policy).model_copy(deep=True)
         status.protected = number
         status.selected, status.outdated, status.failing = now.selected, now.outdated, now.failing
         status.observed_generation = policy.metadata.generation

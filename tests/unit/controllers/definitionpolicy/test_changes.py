@@ -281,3 +281,21 @@ def test_protection_does_without_the_webhook(missing: str) -> None:
         assert api.operations == {"UPDATE", "DELETE"}
 
     play(people)
+
+
+def test_a_certificate_that_is_not_known_yet_is_no_result() -> None:
+    issuing = "the webhook's certificate is being issued"
+
+    async def people(state: ClusterState, _: Api, guard: ChangeGuard) -> None:
+        state.saw(DefinitionPolicy, "p", policy(changes="Deny"))
+        await asyncio.sleep(10.0)
+        assert (guard.trouble, guard.looked) == (issuing, False)
+        state.trust.bundle = "ca"
+        await asyncio.sleep(10.0)
+        assert guard.looked and guard.trouble.endswith("does not respond: there is none")
+        # One that is lost later is a result.
+        state.trust.bundle = None
+        await asyncio.sleep(10.0)
+        assert (guard.trouble, guard.looked) == (issuing, True)
+
+    play(people)
