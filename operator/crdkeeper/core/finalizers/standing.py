@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from crdkeeper.api.finalizerrelease import FinalizerRule, FinalizerStanding
@@ -16,6 +17,8 @@ FAILING: Final = frozenset(
 )
 """The reasons with which the policy is not ready, because somebody has to do something."""
 _SHOWN: Final = 3
+_PLURALS_BYTES: Final = 3000
+"""Of the resources in the ClusterRole: a message that is cut has none that can be applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,14 @@ def _missing(looks: Sequence[HeldLook]) -> str:
     verbs = sorted({verb for each in looks for verb in each.missing})
     group, first = next(iter(sorted(by_group.items())))
     more = f" The same for {count(len(by_group) - 1, 'other API group')}." if len(by_group) > 1 else ""
+    plurals = sorted(each.plural for each in first)
+    sizes = accumulate(len(f"{_quoted(each)}, ") for each in plurals)
+    fitting = sum(each <= _PLURALS_BYTES for each in sizes)
+    if fitting < len(plurals):
+        more += f" Add {count(len(plurals) - fitting, 'more resource')} of {group} to this role."
     return (
         f"crdkeeper may not {', '.join(verbs)} objects of {count(len(looks), 'CRD')}.{more} Apply:\n"
-        f"{releaser_role(group, sorted(each.plural for each in first))}"
+        f"{releaser_role(group, plurals[:fitting])}"
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from crdkeeper.api.finalizerrelease import FinalizerRule
+from crdkeeper.api.texts import bounded
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.finalizers.holding import MOST_FINALIZERS, Held
 from crdkeeper.core.finalizers.standing import FinalizersStanding, finalizers_standing
@@ -201,6 +202,23 @@ def test_the_missing_rule_is_yaml() -> None:
         "resources": ["databases", "no"],
         "verbs": ["get", "list", "patch"],
     }
+
+
+def test_the_missing_rule_is_complete_if_it_cannot_name_all() -> None:
+    group = ".".join(["a" * 62] * 4)
+    plurals = [f"p{at:03}{'x' * 59}" for at in range(100)]
+    found = [
+        HeldLook(f"{each}.{group}", group, each, (), (), missing=("get", "list", "patch")) for each in plurals
+    ]
+    elsewhere = HeldLook("no.example.org", "example.org", "no", (), (), missing=("list",))
+    message = stands(*found, elsewhere).message
+    assert bounded(message) == message
+    said, _, text = message.partition("Apply:\n")
+    (rule,) = yaml.safe_load(text)["rules"]
+    named = rule["resources"]
+    assert 10 < len(named) < 100 and named == plurals[: len(named)]
+    assert rule["verbs"] == ["get", "list", "patch"]
+    assert f"Add {100 - len(named)} more resources of {group} to this role." in said
 
 
 def test_rules_of_a_crd_that_lets_too_much_pass() -> None:
