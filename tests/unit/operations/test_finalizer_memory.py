@@ -1,5 +1,6 @@
 """What is remembered of objects in deletion, and for how long."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -54,6 +55,14 @@ def test_a_change_names_its_manager_and_counts_from_the_look() -> None:
     assert (same.written, same.writer) == (NOW + HOUR, "m0")
     removed = looks.at(3, at("3", "u", "2026-01-02T11:00:00Z"))
     assert (removed.written, removed.writer) == (NOW + 3 * HOUR, "")
+
+
+def test_a_time_in_the_future_counts_as_now_also_after_a_change() -> None:
+    looks = Looks()
+    for hours in range(4):
+        seen = replace(at("1" if hours == 0 else "2"), written=NOW + hours * HOUR, writer="m")
+        found = looks.at(hours, seen)
+        assert (found.written, found.writer) == (NOW + hours * HOUR, "m")
 
 
 def test_our_own_write_is_none() -> None:

@@ -93,7 +93,10 @@ class Memory:
         watched = replace(object_, watched_since=seen.first.corrected(now, ours))
         if seen.changed is None:
             return watched
-        return replace(watched, written=seen.changed.corrected(now, ours), writer=seen.writer)
+        changed = seen.changed.corrected(now, ours)
+        if object_.written is not None and object_.written > changed:
+            return watched  # a time in the future counts as now in each look
+        return replace(watched, written=changed, writer=seen.writer)
 
     def wrote(self, object_: Held, resource_version: str) -> None:
         """Remember a write of ours, which is nobody's sign of life."""
