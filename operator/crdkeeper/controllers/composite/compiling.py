@@ -10,7 +10,6 @@ from typing import Final
 
 from crdkeeper.api.composition import CompositionSpec
 from crdkeeper.api.compositionrevision import CompositionRevision, CompositionRevisionSpec
-from crdkeeper.api.meta import GROUP
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
@@ -22,12 +21,10 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision
 from crdkeeper.core.templates.compilation import compile_composition, kinds_in
 from crdkeeper.core.templates.compiled import CompiledComposition
-from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, group_of
+from crdkeeper.core.templates.kinds import KnownKinds, TargetKind
 from crdkeeper.operations.composition.targets import TargetKinds
 
 _log = logging.getLogger(__name__)
-_CRD: Final = "apiextensions.k8s.io", "CustomResourceDefinition"
-"""Like kinds of crdkeeper.dev: the composer may write them without an opt-in."""
 _MOST: Final = 200
 """Compiled revisions that are kept."""
 _CHECKED_SECONDS: Final = 60.0
@@ -237,13 +234,6 @@ def compiled_by(
         first = result.own_problems[0]
         said = f"The CompositionRevision {revision.name} is not valid: {first}. {first.hint}".strip()
         return Verdict(REVISION_UNUSABLE, said)
-    for each in result.composition.resources:
-        group = group_of(each.api_version)
-        if not each.external and (group == GROUP or (group, each.kind) == _CRD):
-            said = (
-                f"The CompositionRevision {revision.name} composes {each.kind}: nobody can by the composer."
-            )
-            return Verdict(REVISION_UNUSABLE, said)
     made = frozenset(
         (each.api_version, each.kind) for each in result.composition.resources if not each.external
     )

@@ -19,7 +19,7 @@ from crdkeeper.core.templates.compiled import (
 from crdkeeper.core.templates.environment import COMPOSITE, EACH, Environment
 from crdkeeper.core.templates.expression import ExpressionAllowance, TemplateExpression, TemplateScope
 from crdkeeper.core.templates.graph import cycle, waves
-from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, find_kind, group_of
+from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, find_kind, group_of, not_composed
 from crdkeeper.core.templates.namespaces import check_account, check_namespace
 from crdkeeper.core.templates.problem import MOST_PROBLEMS, Problems, TemplateProblem
 from crdkeeper.core.templates.statusgap import StatusGap, StatusGapKind
@@ -311,11 +311,9 @@ class _Compilation:
         if not isinstance(template, dict) or not isinstance(template.get("metadata"), dict):
             self._problems.add(at, "must be an object with apiVersion, kind and metadata")
             return lambda _: None
-        own = self._spec.composite_type_ref
-        api_version, kind, _ = _kind(resource)
-        if (group_of(api_version), kind) == (group_of(own.api_version), own.kind):
-            message = "a composite cannot compose its own kind"
-            self._problems.add(at.child("kind"), message, "Each would compose another one, without end.")
+        refused = not_composed(*_kind(resource)[:2], self._spec.composite_type_ref)
+        if refused is not None:
+            self._problems.add(at.child("kind"), *refused)
         check_namespace(
             template,
             at.child("metadata"),

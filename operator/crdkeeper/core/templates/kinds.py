@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from crdkeeper.api.composition import CompositeType
+from crdkeeper.api.meta import GROUP
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.apiserver.schema.props import Schema
 
 _API_VERSION: Final = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 )
+_CRD: Final = "apiextensions.k8s.io", "CustomResourceDefinition"
+"""Like kinds of crdkeeper.dev: the composer may write them without an opt-in."""
 _CLUSTER_SCOPED: Final = frozenset(
     (
         *(("", each) for each in ("Namespace", "Node", "PersistentVolume")),
@@ -21,7 +25,7 @@ _CLUSTER_SCOPED: Final = frozenset(
         ),
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        _CRD,
         ("apiregistration.k8s.io", "APIService"),
         ("certificates.k8s.io", "CertificateSigningRequest"),
         ("certificates.k8s.io", "ClusterTrustBundle"),
@@ -69,6 +73,16 @@ def is_api_version(text: str) -> bool:
 def group_of(api_version: str) -> str:
     """The API group, empty for that of v1."""
     return api_version.rpartition("/")[0]
+
+
+def not_composed(api_version: str, kind: str, composites: CompositeType) -> tuple[str, str] | None:
+    """Why composites cannot compose a kind, and a hint; None if they can."""
+    group = group_of(api_version)
+    if (group, kind) == (group_of(composites.api_version), composites.kind):
+        return "a composite cannot compose its own kind", "Each would compose another one, without end."
+    if group == GROUP or (group, kind) == _CRD:
+        return f"a composite cannot compose a {kind}", "Create it beside the Composition."
+    return None
 
 
 def kinds_of(crd: Mapping[str, Any]) -> dict[tuple[str, str], TargetKind]:

@@ -185,6 +185,22 @@ def test_at_rest_nothing_is_written_or_compiled(monkeypatch: Any) -> None:
     play(act, lambda server: server.put("a"))
 
 
+def test_one_that_begins_to_compose_a_kind_of_crdkeeper_keeps_its_revision() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        assert server.revisions() == ["small-1"]
+        server.put("b")
+        template = server.objects[SMALL]["spec"]["resources"][0]["template"]
+        template |= {"apiVersion": "crdkeeper.dev/v1alpha1", "kind": "StorageMigration"}
+        controller.queue.add("small")
+        await asyncio.sleep(10.0)
+        assert server.revisions() == ["small-1"]
+        valid = {each["type"]: each for each in server.objects[SMALL]["status"]["conditions"]}["Valid"]
+        assert (valid["status"], valid["reason"]) == ("False", "Invalid")
+        assert "cannot compose a StorageMigration" in valid["message"]
+
+    play(act, lambda server: server.put("a"))
+
+
 def test_revisions_outlive_their_composition_while_they_are_used() -> None:
     async def act(server: Server, controller: Compositions) -> None:
         server.composites = [{"status": {"crdkeeper": {"revision": "small-1"}}}]

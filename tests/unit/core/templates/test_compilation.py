@@ -16,6 +16,7 @@ from tests.unit.core.templates.compositions import (
 )
 
 AT = "spec.resources[0].template.spec"
+CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 # a field of a Server's spec, and the only problem of it; or none
 FIELDS: dict[str, tuple[dict[str, Any], str]] = {
@@ -350,6 +351,17 @@ def test_a_composite_cannot_compose_its_own_kind(version: str) -> None:
     ]
     own["template"]["apiVersion"] = "example.org/v1"
     assert problems(own) == []
+
+
+@pytest.mark.parametrize("kind", [("crdkeeper.dev", "Composition"), CRD])
+def test_what_the_composer_may_write_anyway_cannot_be_composed(kind: tuple[str, str]) -> None:
+    own = {"apiVersion": f"{kind[0]}/v1", "kind": kind[1], "metadata": {"name": "x"}}
+    cluster = TargetKind(COMPOSITE, False)
+    found = result({"name": "a", "template": own}, composite=cluster)
+    said = f"spec.resources[0].template.kind: a composite cannot compose a {kind[1]}"
+    assert [str(each) for each in found.own_problems] == [said]
+    reference = {"apiVersion": own["apiVersion"], "kind": kind[1], "name": "x"}
+    assert problems({"name": "a", "externalRef": reference}, composite=cluster) == []
 
 
 def test_kinds_of_kubernetes_itself_are_known_to_be_cluster_scoped() -> None:
