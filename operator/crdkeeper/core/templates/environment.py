@@ -48,8 +48,6 @@ class Environment:
         self.account = Account(OBJECT_LIMIT)
         """The cost of all evaluations."""
         self.values: dict[str, Value] = {}
-        self.data: dict[str, Any] = {}
-        """What the values were made of, for messages."""
         self.resources: set[str] = set()
         self.waiting: dict[str, str] = {}
         """Resources that are not there, with the words for what is waited for."""
@@ -75,6 +73,10 @@ class Environment:
             raise NotYet(self.absent[name], path)
         if name in self.excluded and not optional:
             raise Excluded(name)
+
+    def is_object(self, name: str) -> bool:
+        """Whether a variable is the composite or a resource, and not of forEach."""
+        return name in (COMPOSITE, EACH) or name in self.resources
 
     def with_variables(self, variables: Mapping[str, Value]) -> None:
         """Set variables for what comes next, such as those of forEach."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from crdkeeper.apiserver.cel.expressions import (
     EXHAUSTED,
@@ -40,6 +40,7 @@ _COMPARED: Final = 200
 _ABSENT: Final = ("no such key", "index out of bounds", "index out of range", "no such attribute")
 _PLAIN: Final = frozenset(("bool", "int", "uint", "double", "timestamp", "duration", "bytes", "dyn", "any"))
 _TOO_EXPENSIVE: Final = "it is too expensive: let the lists or texts that it reads be shorter"
+_TO_TEXT: Final = "string("
 _SORT: Final = "Sort what is made of it first, with .sort()."
 _LITERAL: Final = "Write $${ for a literal ${."
 _SHELL: Final = re.compile(r"\w+(?::?[-=?+]|[:#%^,@])")
@@ -106,6 +107,8 @@ class TemplateExpression:
     readings: tuple[Reading, ...]
     decides: bool
     _program: Program
+    _before: int
+    """How many characters of the program come before those of the expression."""
 
     def evaluate(self, environment: Environment) -> Value:
         """Its value. Raises NotYet if one that it reads is not there, NoValue if there is none."""
@@ -115,22 +118,22 @@ class TemplateExpression:
         try:
             return self._program.evaluate(environment.values, environment.account)
         except EvaluationError as error:
-            self._absent(environment, error.message)
+            self._absent(environment, error)
             raise no_value(self.path, self.column, error.message) from None
         except Indeterminate as error:
             raise no_value(self.path, self.column, error.why) from None
 
-    def _absent(self, environment: Environment, message: str) -> None:
+    def _absent(self, environment: Environment, error: EvaluationError) -> None:
         """Raise an exception that names what is absent, if that is why the evaluation failed."""
-        if not message.startswith(_ABSENT):
+        if not error.message.startswith(_ABSENT):
             return
+        offset = error.offset - self._before if error.offset is not None else None
         for each in self.readings:
-            data = environment.data.get(each.name)
-            missing = _missing(data, each.steps)
-            if missing is None or data is None:
+            if offset not in each.offsets or not environment.is_object(each.name):
                 continue
+            missing = each.steps[: each.offsets.index(offset) + 1]
             named = shown(each.name, missing)
-            if each.name == COMPOSITE and tuple(missing) in _OF_CLUSTERS:
+            if each.name == COMPOSITE and missing in _OF_CLUSTERS:
                 raise NotYet(f"{named}, which is known in a cluster only", self.path)
             if each.name == COMPOSITE:
                 raise NoValue(
@@ -140,21 +143,6 @@ class TemplateExpression:
         others = sorted({each.name for each in self.readings if each.name in environment.resources})
         if others:
             raise NotYet(f"a value of {' or '.join(others)}", self.path)
-
-
-def _missing(data: Any, steps: Sequence[str | int]) -> Sequence[str | int] | None:
-    """The first steps that lead to nothing; None if all lead to something."""
-    for at, step in enumerate(steps):
-        if isinstance(data, dict) and isinstance(step, str):
-            name = step if step in data else unescape(step)
-            data = data.get(name) if name is not None else None
-        elif isinstance(data, list) and isinstance(step, int):
-            data = data[step] if 0 <= step < len(data) else None
-        else:
-            data = None
-        if data is None:
-            return steps[: at + 1]
-    return None
 
 
 def no_value(path: Path, column: int, message: str) -> NoValue:
@@ -189,13 +177,15 @@ def compile_embedded(
         read = tuple(readings(parse(embedded.text)))
         compiled = compile_expression(embedded.text, scope.types, mixed=True)
         type_ = compiled.type
+        before = 0
         if as_text:
             problem = _no_text(type_)
             if problem is not None:
                 problems.add(path, *problem, column)
                 return None
             # In a line of its own, because the expression may end in a comment.
-            compiled = compile_expression(f"string({embedded.text}\n)", scope.types, mixed=True)
+            before = len(_TO_TEXT)
+            compiled = compile_expression(f"{_TO_TEXT}{embedded.text}\n)", scope.types, mixed=True)
         program = compiled.program(scope.names)
     except CelSyntaxError as error:
         hint = _LITERAL if _SHELL.match(embedded.text) else ""
@@ -212,7 +202,7 @@ def compile_embedded(
         problems.add(path, "the expression is nested too deep", "Split it.", column)
     else:
         found = compiled.type if as_text else type_
-        return TemplateExpression(path, column, found, read, scope.decides, program)
+        return TemplateExpression(path, column, found, read, scope.decides, program, before)
     return None
 
 

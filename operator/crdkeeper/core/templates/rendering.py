@@ -74,7 +74,6 @@ class _Rendering:
         self._environment = Environment()
         self._environment.resources = {each.name for each in composition.resources}
         self._environment.values[COMPOSITE] = composition.composite.convert(composite)
-        self._environment.data[COMPOSITE] = composite
         self._owners: dict[Identity, str] = {}
         """Which resource renders an object."""
         self._disputed: set[Identity] = set()
@@ -120,7 +119,6 @@ class _Rendering:
         self._show(resource, seen if resource.collection else seen[0])
 
     def _show(self, resource: CompiledResource, data: Any) -> None:
-        self._environment.data[resource.name] = data
         self._environment.values[resource.name] = resource.variable.convert(data)
 
     def _show_waiting(self, resource: CompiledResource) -> None:
@@ -287,7 +285,6 @@ class _Rendering:
         variable = EACH if resource.collection else resource.name
         values = {variable: resource.one.convert(there)}
         environment.with_variables(values)
-        environment.data[variable] = there
         try:
             for i, each in enumerate(resource.ready_when):
                 if not self._holds(each):

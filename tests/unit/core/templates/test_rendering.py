@@ -129,6 +129,27 @@ def test_a_value_that_the_composite_lacks_is_an_error() -> None:
     assert made.hint == "Ask with ?, or give it a default."
 
 
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("enabled ? a.status.phase : composite.spec.engine", "waiting a.status"),
+        ("enabled ? a.spec.text : c.spec.text", "waiting a.spec.text"),
+        ("enabled && a.metadata.name != '' ? c.spec.text : a.spec.text", "waiting c.spec.text"),
+        ("enabled ? composite.spec.engine : a.status.phase", "failed composite.spec.engine is not set"),
+        ("enabled ? composite.spec.names[1] : a.status.phase", "failed composite.spec.names[1] is not set"),
+        ("enabled ? composite.spec.limits['b'] : a.spec.text", "failed composite.spec.limits.b is not set"),
+    ],
+)
+@pytest.mark.parametrize("text", ["", "x"])
+def test_of_what_an_expression_lacks_the_part_that_it_needed_is_named(
+    expression: str, said: str, text: str
+) -> None:
+    b = server("b", text=f"{text}${{composite.spec.{expression}}}")
+    given = {**DATABASE, "spec": {"enabled": True, "names": ["a"], "limits": {}}}
+    exists = [there("orders-a", spec={}), there("orders-c", spec={})]
+    assert summary(rendered(server("a"), b, server("c"), given=given, observed=exists))["b"] == said
+
+
 @pytest.mark.parametrize("field", ["uid", "creationTimestamp", "generation"])
 def test_what_a_composite_has_only_in_a_cluster_is_waited_for(field: str) -> None:
     made = rendered(server("a", text="x${composite.metadata." + field + "}"))

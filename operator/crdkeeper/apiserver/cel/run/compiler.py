@@ -103,21 +103,21 @@ class Compiler:
         name = _dotted(node)
         if name in TYPE_NAMES and name.split(".")[0] not in self._scope:
             return constant(CelType(name))
-        steps: list[tuple[Run | None, Value, bool]] = []
+        steps: list[tuple[Run | None, Value, bool, int]] = []
         test = isinstance(node, Select) and node.test_only
         current = node
         while True:
             self.cost += 1
             if isinstance(current, Select) and (current is node or not current.test_only):
-                steps.append((None, current.field, False))
+                steps.append((None, current.field, False, current.offset))
                 current = current.operand
             elif isinstance(current, Call) and current.function in (Op.INDEX, Op.OPT_INDEX, Op.OPT_SELECT):
                 key = current.args[1]
                 optional = current.function != Op.INDEX
                 if isinstance(key, Literal):
-                    steps.append((None, literal_value(key), optional))
+                    steps.append((None, literal_value(key), optional, current.offset))
                 else:
-                    steps.append((self.compile(key), None, optional))
+                    steps.append((self.compile(key), None, optional, current.offset))
                 current = current.args[0]
             else:
                 break

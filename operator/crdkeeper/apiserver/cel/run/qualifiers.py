@@ -97,11 +97,11 @@ def _index(key: Value) -> int:
     raise EvaluationError(f"unsupported index type '{declared_name(key)}' in list")
 
 
-def missing(value: Value, key: Value) -> EvaluationError:
-    """The error for a key that does not exist."""
+def missing(value: Value, key: Value, offset: int | None = None) -> EvaluationError:
+    """The error for a key that does not exist; `offset` is where the expression selects it."""
     if is_list(value):
-        return EvaluationError(f"index out of bounds: {displayed(key)}")
-    return EvaluationError(f"no such key: {displayed(key)}")
+        return EvaluationError(f"index out of bounds: {displayed(key)}", offset)
+    return EvaluationError(f"no such key: {displayed(key)}", offset)
 
 
 def checked_key(key: Value) -> Value:

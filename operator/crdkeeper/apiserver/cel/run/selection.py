@@ -10,15 +10,16 @@ from crdkeeper.apiserver.cel.values.values import MISSING, Value
 
 
 def chain(
-    root: Run, steps: Sequence[tuple[Run | None, Value, bool]], *, test: bool, branch: bool = False
+    root: Run, steps: Sequence[tuple[Run | None, Value, bool, int]], *, test: bool, branch: bool = False
 ) -> Run:
     """A value's field, then that field's field, and so on; with `test`, whether the last one is there.
 
+    Each step has what computes its key, or the key; whether it is optional; and its place in the expression.
     The `branch` of a conditional is not tested for presence in an optional: its value is the optional itself
     (the attributes of a conditional in cel-go are resolved without evalTestOnly).
     """
     if not test and len(steps) == 1 and steps[0][0] is None and not steps[0][2]:
-        return _selection(root, steps[0][1])
+        return _selection(root, steps[0][1], steps[0][3])
     last = len(steps) - 1
 
     def run(frame: Frame) -> Value:
@@ -28,7 +29,7 @@ def chain(
             if value is NONE:
                 return False if test and not branch else NONE
             value = value.value
-        for at, (key_of, constant, optional) in enumerate(steps):
+        for at, (key_of, constant, optional, offset) in enumerate(steps):
             key = constant if key_of is None else checked_key(key_of(frame))
             found = lookup(value, key)
             within_optional = within_optional or optional
@@ -36,7 +37,7 @@ def chain(
                 return found is not MISSING
             if found is MISSING:
                 if not within_optional:
-                    raise missing(value, key)
+                    raise missing(value, key, offset)
                 return False if test and not branch else NONE
             value = found
         return OptionalValue(value) if within_optional else value
@@ -44,7 +45,7 @@ def chain(
     return run
 
 
-def _selection(root: Run, key: Value) -> Run:
+def _selection(root: Run, key: Value, offset: int) -> Run:
     def run(frame: Frame) -> Value:
         value = root(frame)
         if type(value) is OptionalValue:
@@ -54,7 +55,7 @@ def _selection(root: Run, key: Value) -> Run:
             return NONE if found is MISSING else OptionalValue(found)
         found = lookup(value, key)
         if found is MISSING:
-            raise missing(value, key)
+            raise missing(value, key, offset)
         return found
 
     return run

@@ -16,9 +16,11 @@ Value: TypeAlias = Any
 class EvaluationError(Exception):
     """An error of CEL at run time, with cel-go's message."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, offset: int | None = None) -> None:
         super().__init__(message)
         self.message = message
+        self.offset = offset
+        """Where in the expression the selection is that leads to nothing, if that is the error."""
 
 
 class Indeterminate(Exception):
