@@ -53,7 +53,7 @@ class _Expression:
             return self.joined or f"${{{self.text}}}"
         if before is None:
             return f"${{{self.text}}}"
-        return f"${{{self.text}.orValue({literal_text(before)})}}"
+        return f"${{{self.text}.orValue({literal_text(_unescaped(before))})}}"
 
 
 @dataclass(slots=True)
@@ -188,6 +188,15 @@ class Patches:
             raise NoCounterpart("a patch of an item of a list in the status")
         if put(self.status, steps[1:], value.written(None)) is not None:
             raise BadFieldPath("a later patch sets the same field of the status")
+
+
+def _unescaped(value: Any) -> Any:
+    """A part of a base as it is written in an expression, where `${` needs no escape."""
+    if isinstance(value, dict):
+        return {name: _unescaped(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_unescaped(each) for each in value]
+    return value.replace("$${", "${") if isinstance(value, str) else value
 
 
 def _merges(policy: Mapping[str, Any]) -> bool:

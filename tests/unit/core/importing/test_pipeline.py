@@ -61,6 +61,11 @@ PATCHES: dict[str, tuple[list[Json], Json, Json]] = {
     ),
     "a quoted key": ([patch("spec.engine", "spec.limits['a/b']")], {}, {"limits": {"a/b": "postgres"}}),
     "what looks like an expression": ([], {"text": "${HOME}"}, {"text": "${HOME}"}),
+    "what looks like one, where the base stays": (
+        [patch("spec.limits.cpu", "spec.text"), patch("spec.limits", "spec.open")],
+        {"text": "echo ${HOME} $${A}", "open": {"a": ["${B}", {"${C}": "}"}]}},
+        {"text": "echo ${HOME} $${A}", "open": {"a": ["${B}", {"${C}": "}"}]}},
+    ),
     "required": (
         [patch("spec.engine", "spec.text", text(fmt="x-%s-${a}"), policy={"fromFieldPath": "Required"})],
         {},
