@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from crdkeeper.api.composition import TYPE_NAMES, VARIABLES, WORDS
 from crdkeeper.api.meta import API_VERSION
 from crdkeeper.apiserver.cel.syntax.literaltext import literal_text
 from crdkeeper.apiserver.objects.objectnode import copied
@@ -26,6 +27,8 @@ _READY: Final = "function-auto-ready"
 _OF_SPEC: Final = frozenset(("compositeTypeRef", "mode", "patchSets", "pipeline", "resources"))
 _OF_INPUT: Final = frozenset(("apiVersion", "kind", "patchSets", "resources"))
 _OF_RESOURCE: Final = frozenset(("base", "name", "patches", "readinessChecks"))
+_RESERVED: Final = frozenset((*VARIABLES, *WORDS, *TYPE_NAMES))
+"""What no resource can be called."""
 _OTHER: Final = re.compile(r"[^A-Za-z0-9]+")
 _MOST_NAME: Final = 50
 _STEPS_TO_NAME: Final = 3
@@ -135,7 +138,7 @@ class _Import:
     def _named(self, given: object, path: Path) -> str:
         words = [each for each in _OTHER.split(str(given or "")) if each]
         name = "".join((*words[:1], *(each[0].upper() + each[1:] for each in words[1:])))[:_MOST_NAME]
-        if not name or name[0].isdigit() or name in ("composite", "each"):
+        if not name or name[0].isdigit() or name in _RESERVED:
             name = f"resource{name[:1].upper()}{name[1:]}"
         number, free = 1, name
         while free in self._names:

@@ -3,8 +3,18 @@
 import pytest
 
 from crdkeeper.core.importing.pipeline import imported
-from crdkeeper.core.templates.rendered import ReadinessState
-from tests.unit.core.importing.pipelines import BASE, Json, composition, fields_of, made, patch, server, text
+from crdkeeper.core.templates.rendered import ReadinessState, ResourceState
+from tests.unit.core.importing.pipelines import (
+    BASE,
+    Json,
+    composition,
+    fields_of,
+    made,
+    notes,
+    patch,
+    server,
+    text,
+)
 from tests.unit.core.templates.compositions import DATABASE, named, summary
 
 
@@ -206,6 +216,20 @@ def test_names_that_collide() -> None:
     )
     names = [each["name"] for each in found.composition["spec"]["resources"]]
     assert names == ["aB", "aB2", "resource", "resource9", "resourceEach", "resourceComposite"]
+
+
+@pytest.mark.parametrize("name", ["namespace", "function", "string", "list", "map", "type"])
+def test_names_that_are_words_or_types_of_cel(name: str) -> None:
+    status = {
+        "type": "ToCompositeFieldPath",
+        "fromFieldPath": "status.phase",
+        "toFieldPath": "status.address",
+    }
+    found = imported(composition(server(status, name=name)))
+    assert notes(found) == []
+    (resource,) = found.composition["spec"]["resources"]
+    assert resource["name"] == f"resource{name.capitalize()}"
+    assert named(made(server(status, name=name)))[resource["name"]].state is ResourceState.RENDERED
 
 
 def test_the_status() -> None:
