@@ -1,4 +1,7 @@
-"""The hooks for pre-commit, run like pre-commit does: the entry, the arguments, then the changed files."""
+"""The hooks for pre-commit, run like pre-commit does: the entry, the arguments, then the changed files.
+
+Those that were deleted are not among them, and without any, most hooks are not run.
+"""
 
 import os
 import shlex
@@ -39,8 +42,11 @@ def run(
     id: str, repository: Path, *files: str, args: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     """The hook in the root of the repository; a program of the environment that pre-commit has installed."""
-    program, *entry = shlex.split(HOOKS[id]["entry"])
-    command = [str(Path(sys.executable).parent / program), *entry, *args, *files]
+    hook = HOOKS[id]
+    assert files or hook.get("always_run", False), "the hook is skipped"
+    program, *entry = shlex.split(hook["entry"])
+    passed = files if hook.get("pass_filenames", True) else ()
+    command = [str(Path(sys.executable).parent / program), *entry, *args, *passed]
     environment = {**os.environ, "PRE_COMMIT": "1", "KUBECONFIG": "/nowhere"}
     return subprocess.run(
         command, cwd=repository, env=environment, capture_output=True, text=True, check=False, timeout=60
@@ -77,13 +83,35 @@ def test_lint_takes_arguments(repository: Path) -> None:
 
 
 def test_diff_passes_what_is_unchanged(repository: Path) -> None:
-    done = run("crdkeeper-diff", repository, "crds/widgets.yaml")
-    assert done.returncode == 0, done.stderr
+    done = run("crdkeeper-diff", repository, "values.yaml", args=("crds",))
+    assert (done.returncode, done.stdout[:15]) == (0, "1 CRD compared."), done.stderr
 
 
 def test_diff_fails_on_a_breaking_change(repository: Path) -> None:
     path = repository / "crds" / "widgets.yaml"
     path.write_text(GOOD.replace("type: string", "type: integer"))
-    done = run("crdkeeper-diff", repository, "crds/widgets.yaml")
+    done = run("crdkeeper-diff", repository, "crds/widgets.yaml", args=("crds",))
     assert done.returncode == 1, done.stderr
     assert "breaking" in done.stdout
+
+
+def test_diff_fails_on_a_breaking_change_in_a_renamed_file(repository: Path) -> None:
+    (repository / "crds" / "widgets.yaml").unlink()
+    (repository / "crds" / "renamed.yaml").write_text(GOOD.replace("type: string", "type: integer"))
+    done = run("crdkeeper-diff", repository, "crds/renamed.yaml", args=("crds",))
+    assert done.returncode == 1, done.stderr
+    assert "breaking" in done.stdout
+
+
+def test_diff_fails_on_a_deleted_file(repository: Path) -> None:
+    (repository / "crds" / "other.yaml").write_text("a: 1\n")
+    (repository / "crds" / "widgets.yaml").unlink()
+    done = run("crdkeeper-diff", repository, args=("crds",))
+    assert done.returncode == 1, done.stderr
+    assert "breaking" in done.stdout
+
+
+def test_diff_asks_for_a_folder(repository: Path) -> None:
+    done = run("crdkeeper-diff", repository)
+    assert done.returncode == 2
+    assert "specify the files or folders" in done.stderr
