@@ -4,6 +4,7 @@ Facts about kro come from its API (api/v1alpha1) and its documentation (https://
 counterpart is reported.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -27,6 +28,30 @@ _OF_SCHEMA: Final = frozenset(
 )
 _OF_RESOURCE: Final = frozenset(("externalRef", "forEach", "id", "includeWhen", "readyWhen", "template"))
 _OPEN: Final = {"x-kubernetes-preserve-unknown-fields": True}
+_PLURALS: Final = tuple(
+    (re.compile(rf"(?:{ending})\Z"), plural)
+    for ending, plural in (
+        (r"(ind|vert)ex", r"\1ices"),
+        (r"trix", "trices"),
+        (r"(?<=[^aeiou])y", "ies"),
+        (r"(ch|sh|ss|tz|us|x|zz)", r"\1es"),
+        (r"([ei])z", r"\1zzes"),
+        (r"([ilot]|an)o", r"\1os"),
+        (r"o", "oes"),
+        (r"(?<=[lr])f|fe", "ves"),
+        (r"s", "s"),
+        (r"", "s"),
+    )
+)
+"""Endings of words in lower case and of their plurals, as kro's library (gobuffalo/flect) has them."""
+_WORDS: Final = (
+    *("aircraft", "bison", "child", "criterion", "deer", "die", "equipment", "feet", "fish", "foot"),
+    *("ganglion", "goose", "hedron", "information", "lexicon", "louse", "man", "men", "mice", "money"),
+    *("moose", "mouse", "noumenon", "people", "person", "phenomenon", "police", "rice", "salmon", "sheep"),
+    *("shrimp", "swine", "taxon", "teeth", "tooth", "trout", "you"),
+)
+_UNSURE: Final = re.compile(rf"(?:[afioz]|ae|[ae]u|[ei]x|fe|[^s]s|um|{'|'.join(_WORDS)})\Z")
+"""The ends of words with other plurals in that library, or with one that depends on the word."""
 _TAKEN: Final = ("conditions", "state")
 """Fields of the status that kro itself writes."""
 _CONDITIONS: Final = ("InstanceManaged", "GraphResolved", "ResourcesReady")
@@ -41,14 +66,11 @@ def imported(document: Mapping[str, Any]) -> Imported:
     return _Import(document).done()
 
 
-def plural_of(kind: str) -> str:
-    """The plural of a kind in lower case, by the regular rules of English, as kro names resources."""
+def plural_of(kind: str) -> tuple[str, bool]:
+    """The plural of a kind in lower case, as kro names resources, and whether it is sure that kro does."""
     name = kind.lower()
-    if name.endswith(("s", "x", "z", "ch", "sh")):
-        return f"{name}es"
-    if name.endswith("y") and name[-2:-1] not in "aeiou":
-        return f"{name[:-1]}ies"
-    return f"{name}s"
+    ending, plural = next(each for each in _PLURALS if each[0].search(name))
+    return ending.sub(plural, name, count=1), _UNSURE.search(name) is None
 
 
 class _Import:
@@ -69,7 +91,7 @@ class _Import:
     def done(self) -> Imported:
         kind, version = (self._text(each) for each in ("kind", "apiVersion"))
         group = self._text("group", _GROUP)
-        name = str(self._metadata.get("name") or plural_of(kind))
+        name = str(self._metadata.get("name") or plural_of(kind)[0])
         spec = {
             "compositeTypeRef": {"apiVersion": f"{group}/{version}", "kind": kind},
             "resources": self._made_resources(),
@@ -106,7 +128,13 @@ class _Import:
         if status:
             properties["status"] = self._status_schema(status, root("status"))
             self._tell_of_types()
-        plural = plural_of(kind)
+        plural, sure = plural_of(kind)
+        if not sure:
+            self._tell(
+                self._path.child("kind"),
+                f"the plural is {plural}, and kro may have another one",
+                "Compare it with kubectl get crd, and set spec.names.plural and metadata.name.",
+            )
         names = {"kind": kind, "plural": plural}
         names |= {each: self._schema[each] for each in ("shortNames", "categories") if self._schema.get(each)}
         made_version: dict[str, Any] = {

@@ -63,10 +63,38 @@ def test_names() -> None:
         ("Ingress", "ingresses"),
         ("Box", "boxes"),
         ("Batch", "batches"),
+        ("Cache", "caches"),
+        ("Warehouse", "warehouses"),
+        ("Function", "functions"),
     ],
 )
 def test_plurals(kind: str, plural: str) -> None:
-    assert plural_of(kind) == plural
+    assert plural_of(kind) == (plural, True)
+    assert imported(graph(schema={"kind": kind})).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural"),
+    [
+        ("Postgres", "postgres"),
+        ("Redis", "redis"),
+        ("Bus", "buses"),
+        ("SearchIndex", "searchindices"),
+        ("Matrix", "matrices"),
+        ("Demo", "demoes"),
+        ("Studio", "studios"),
+        ("Shelf", "shelves"),
+        ("Quiz", "quizzes"),
+        ("Lambda", "lambdas"),
+        ("Person", "persons"),
+    ],
+)
+def test_plurals_that_are_not_sure_are_for_a_person(kind: str, plural: str) -> None:
+    found = imported(graph(schema={"kind": kind}))
+    assert found.definition["spec"]["names"]["plural"] == plural
+    assert found.definition["metadata"]["name"] == f"{plural}.kro.run"
+    said = f"the plural is {plural}, and kro may have another one"
+    assert notes(found) == [("spec.schema.kind", said, True)]
 
 
 @pytest.mark.parametrize(
