@@ -268,14 +268,20 @@ class _Import:
         if not isinstance(value, str) or "${" not in value:
             return value
         try:
-            parts = parts_of(value)
+            parts = parts_of(value, escapes=False)
         except BadText as error:
             self._tell(path, str(error), error.hint)
             return value
-        return "".join(
-            f"${{{_renamed(each.text)}}}" if isinstance(each, Embedded) else each.replace("${", "$${")
-            for each in parts
-        )
+        pieces: list[str] = []
+        for each in parts:
+            if not isinstance(each, Embedded):
+                pieces.append(each)
+                continue
+            if pieces and pieces[-1].endswith("$"):
+                # With the next one, it would be the escape that kro does not have.
+                pieces[-1] = f"{pieces[-1][:-1]}${{'$'}}"
+            pieces.append(f"${{{_renamed(each.text)}}}")
+        return "".join(pieces)
 
 
 _SHOWN: Final = 10

@@ -13,6 +13,7 @@ from crdkeeper.apiserver.cel.syntax.lexer import closing_brace
 LONGEST_EXPRESSION: Final = 8192
 """Characters, as in the conditions of a Composition."""
 _OPENING: Final = re.compile(r"\$?\$\{")
+_UNESCAPED: Final = re.compile(r"\$\{")
 _ESCAPE: Final = "$${"
 
 
@@ -34,12 +35,16 @@ class BadText(ValueError):
         self.hint = hint
 
 
-def parts_of(text: str) -> tuple[str | Embedded, ...]:
-    """The parts of a text in order: literal text, without escapes, and expressions. Raises BadText."""
+def parts_of(text: str, *, escapes: bool = True) -> tuple[str | Embedded, ...]:
+    """The parts of a text in order: literal text, without escapes, and expressions. Raises BadText.
+
+    Without `escapes`, each `${` begins an expression, also after a `$`.
+    """
+    opening = _OPENING if escapes else _UNESCAPED
     parts: list[str | Embedded] = []
     literal: list[str] = []
     at = 0
-    while (found := _OPENING.search(text, at)) is not None:
+    while (found := opening.search(text, at)) is not None:
         literal.append(text[at : found.start()])
         if found[0] == _ESCAPE:
             literal.append("${")

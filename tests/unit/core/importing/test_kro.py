@@ -111,6 +111,9 @@ def test_plurals_that_are_not_sure_are_for_a_person(kind: str, plural: str) -> N
         ("${schema(1)}", "${schema(1)}"),
         ("${ schema . spec }", "${ composite . spec }"),
         ("no schema", "no schema"),
+        ("$${schema.spec.a}", "${'$'}${composite.spec.a}"),
+        ("a$$${schema.spec.a}$", "a$${'$'}${composite.spec.a}$"),
+        ("${'$${'}", "${'$${'}"),
     ],
 )
 def test_the_composite_has_another_name(expression: str, renamed: str) -> None:
@@ -251,4 +254,6 @@ def test_attacks_end() -> None:
     long = "${schema}" * 100_000
     found = of_resource(template={**A_RESOURCE["template"], "data": {"a": long}})
     assert resource(found)["template"]["data"]["a"] == "${composite}" * 100_000
+    dollars = of_resource(template={**A_RESOURCE["template"], "data": {"a": "$${schema}" * 100_000}})
+    assert resource(dollars)["template"]["data"]["a"] == "${'$'}${composite}" * 100_000
     assert yaml.safe_dump(of_resource(id="\x1b[31m").definition)
