@@ -186,8 +186,10 @@ class Patches:
             raise NoCounterpart("a patch of a composite's field outside of its status")
         if any(isinstance(each, int) for each in steps):
             raise NoCounterpart("a patch of an item of a list in the status")
-        if put(self.status, steps[1:], value.written(None)) is not None:
-            raise BadFieldPath("a later patch sets the same field of the status")
+        earlier = put(self.status, steps[1:], value.written(None))
+        if earlier is not None:
+            put(self.status, steps[1:], earlier)
+            raise BadFieldPath("an earlier patch sets the same field of the status")
 
 
 def _unescaped(value: Any) -> Any:

@@ -73,6 +73,18 @@ def test_overlapping_patches_keep_the_first() -> None:
     assert "an earlier patch sets a part of the same field" in one
 
 
+@pytest.mark.parametrize("target", ["status.at.host", "status.at"])
+def test_patches_of_one_field_of_the_status_keep_the_first(target: str) -> None:
+    first = {"type": "ToCompositeFieldPath", "fromFieldPath": "status.a", "toFieldPath": "status.at.host"}
+    second = {"type": "ToCompositeFieldPath", "fromFieldPath": "status.b", "toFieldPath": target}
+    found = imported(composition(server(first), server(second, name="other")))
+    assert found.composition["spec"]["status"] == {"at": {"host": "${server.?status.a}"}}
+    assert notes(found) == [
+        "spec.pipeline[0].input.resources[1].patches[0]: "
+        "dropped: an earlier patch sets the same field of the status"
+    ]
+
+
 def test_functions_and_fields_without_a_counterpart() -> None:
     steps = [
         {"step": "go", "functionRef": {"name": "function-go-templating"}},
