@@ -228,10 +228,11 @@ class _Evaluation:
             if (
                 around.old.get(PRESERVE)
                 or around.old.get("additionalProperties")
-                or name in self._schemas.elsewhere
+                or unescape(name) in self._schemas.elsewhere
             ):
                 return None
-            absent = "default" not in new and around.trusted
+            # Testing for a field of an absent value is an error, which refuses the object.
+            absent = around.present and around.trusted and "default" not in new
             return _Field(
                 new, new, around.present and "default" in new, trusted=False, absent=absent, path=path
             )
@@ -332,7 +333,8 @@ class _Evaluation:
         old, new = found.old.get("items"), found.new.get("items")
         if not isinstance(old, dict) or not isinstance(new, dict):
             return None
-        item = _Field(old, new, present=True, trusted=found.trusted, path=(f"@{node.offset}",))
+        certain = not (old.get("nullable") or new.get("nullable"))
+        item = _Field(old, new, present=certain, trusted=found.trusted, path=(f"@{node.offset}",))
         return True if self.truth(node.body, {**scope, node.variables[0]: item}, tested) is True else None
 
 

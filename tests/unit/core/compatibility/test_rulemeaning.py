@@ -22,10 +22,12 @@ OLD: Json = {
         name={**STRING, "minLength": 2, "maxLength": 5},
         maybe={**STRING, "nullable": True},
         free={**MODE},
+        tls=obj(a=STRING),
+        nulls={"type": "array", "items": {**STRING, "nullable": True, "maxLength": 9}},
         inner={**obj(a=STRING), "required": ["a"]},
         list={"type": "array", "items": {**obj(a=MODE), "required": ["a"]}},
     ),
-    "required": ["mode", "size", "name", "inner", "list"],
+    "required": ["mode", "size", "name", "inner", "list", "nulls"],
 }
 """What is required here is there in every object of today."""
 NEW: Json = {
@@ -35,12 +37,13 @@ NEW: Json = {
         "new": STRING,
         "given": {**INTEGER, "default": 3},
         "inner": {**obj(a=STRING, new=STRING), "required": ["a"]},
+        "tls": obj(a=STRING, new=STRING),
         "free": {**MODE, "enum": ["A", "B", "C"], "default": "C"},
         "list": {"type": "array", "items": {**obj(a=MODE, new=STRING), "required": ["a"]}},
     },
 }
 OBJECTS: list[Json] = [
-    {"mode": "A", "size": 1, "name": "ab", "inner": {"a": ""}, "list": []},
+    {"mode": "A", "size": 1, "name": "ab", "inner": {"a": ""}, "list": [], "nulls": [None]},
     {
         "a": "",
         "mode": "B",
@@ -50,6 +53,8 @@ OBJECTS: list[Json] = [
         "free": "A",
         "inner": {"a": "x"},
         "list": [{"a": "A"}, {"a": "B"}],
+        "nulls": ["x"],
+        "tls": {"a": "x"},
     },
 ]
 HOLD = [
@@ -59,6 +64,7 @@ HOLD = [
     "!(has(self.new) && has(self.a))",
     "!has(self.new) || has(self.a)",
     "!has(self.inner.new) || self.inner.new == self.a",
+    "!has(self.tls) || !has(self.tls.new) || self.tls.new != ''",
     "self.?new.orValue('x') == 'x'",
     "!self.?new.hasValue()",
     "self.list.all(each, !has(each.new) || each.new != '')",
@@ -96,6 +102,14 @@ MAY_FAIL = [
 ]
 
 
+FAIL = [
+    # The first object lacks the field around, or has null there.
+    "!has(self.tls.new) || self.tls.new != ''",
+    "self.tls.?new.orValue('x') == 'x'",
+    "self.nulls.all(each, size(each) < 10)",
+]
+
+
 def parsed() -> ParsedRules:
     return ParsedRules(Changes(Allowance(MAX_STEPS)))
 
@@ -124,11 +138,21 @@ def test_a_rule_that_may_fail(rule: str) -> None:
     assert not always_holds(rule, OLD, NEW, ())
 
 
+@pytest.mark.parametrize("rule", FAIL)
+def test_a_rule_that_fails_for_an_object_of_today(rule: str) -> None:
+    assert not always_holds(rule, OLD, NEW, ())
+    assert schema(rule).admit(widget(OBJECTS[0])).violations
+
+
 def test_a_field_that_objects_may_have_all_the_same() -> None:
     rule = "!has(self.new) || self.new != ''"
     kept = {"x-kubernetes-preserve-unknown-fields": True}
     assert not always_holds(rule, {**OLD, **kept}, {**NEW, **kept}, ())
     assert not always_holds(rule, OLD, NEW, {"new"})
+    dashed = {**NEW, "properties": {**NEW["properties"], "new-one": STRING}}
+    rule = "!has(self.new__dash__one) || self.new__dash__one != ''"
+    assert always_holds(rule, OLD, dashed, ())
+    assert not always_holds(rule, OLD, dashed, {"new-one"})
 
 
 def test_a_default_that_holds_new_fields() -> None:
