@@ -53,7 +53,8 @@ server accepts by mistake.)
 CRDs are compared by name. If each side has only one CRD, the two are compared whatever their names. Each
 served version is compared with itself. Then the served versions of the new CRD are compared with one another,
 because what is written through one is read through the others; only differences that the old CRD did not have
-are reported. For a version that is stored but not served, only the effects on stored objects count.
+are reported. For a version that is stored but not served, only the effects on stored objects count. Files do
+not show where objects are stored, so there these effects are risky, but for the storage version.
 
 Without a conversion webhook such differences lose data. If the files do not show the webhook because
 kustomize adds it, use `--converted`, or compare the output of `kustomize build`.

@@ -132,7 +132,7 @@ def with_guard(guards: tuple[Guard, ...], schema: Schema, field: str) -> tuple[G
     return (*guards, Guard(parts, field)) if parts else guards
 
 
-Filter = Callable[[Audience], bool]
+Weigh = Callable[[Effects], Effects]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +173,17 @@ class Teller:
         self,
         version: str,
         findings: Changes,
-        concerned: Filter = lambda _: True,
+        weigh: Weigh = lambda effects: effects,
         elsewhere: Container[str] = (),
         try_out: TryOut = nothing_tried,
     ) -> None:
+        """`weigh` says what is left of the effects for this version."""
         self.findings = findings
         self._try_out = try_out
         self.elsewhere = elsewhere
         """Names of fields that objects may have although the version's old schema does not contain them."""
         self._version = version
-        self._concerned = concerned
+        self._weigh = weigh
 
     def say(
         self,
@@ -206,7 +207,7 @@ class Teller:
         if kind.reinterprets and node.may_be_refused(name):
             effects.setdefault(Audience.WRITERS, Impact.RISKY)
         place = Place(self._version, field, path, old_path)
-        self.findings.add(Change(kind, place, message, self._those_concerned(effects), example))
+        self.findings.add(Change(kind, place, message, self._weigh(effects), example))
 
     def say_tried(
         self,
@@ -230,9 +231,6 @@ class Teller:
             self.say(proved, node, message, keyword, example=trial.example)
         else:
             self.say(kind, node, message, keyword)
-
-    def _those_concerned(self, effects: Effects) -> Effects:
-        return {who: severity for who, severity in effects.items() if self._concerned(who)}
 
 
 def shown(value: Any) -> str:

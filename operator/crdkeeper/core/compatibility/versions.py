@@ -7,7 +7,7 @@ from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.props import equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
-from crdkeeper.core.compatibility.change import Audience, ChangeKind
+from crdkeeper.core.compatibility.change import Audience, ChangeKind, Effects, Impact
 from crdkeeper.core.compatibility.counterexamples import Counterexamples
 from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair, FieldsBeside, may_have
 from crdkeeper.core.compatibility.node import Teller, TryOut, from_to, nothing_tried
@@ -69,10 +69,21 @@ def _compare_version(old: DecodedVersion, new: DecodedVersion, pair: DefinitionP
         _compare_used(old, new, pair, beside)
         teller = Teller(new.name, pair.findings, elsewhere=beside, try_out=_try_out(old, new, pair))
         _compare_schemas(old, new, teller, pair)
-    elif old.storage or new.storage:
-        concerned = _OF_THE_STORED.__contains__
-        teller = Teller(new.name, pair.findings, concerned, beside, _try_out(old, new, pair))
+        return
+    # Objects are read by the schema of the version that they are stored at.
+    stored = old.storage or new.storage or old.name in pair.old.stored
+    if stored or not pair.old.stored:
+        weigh = _on_stored if stored else _on_perhaps_stored
+        teller = Teller(new.name, pair.findings, weigh, beside, _try_out(old, new, pair))
         _compare_schemas(old, new, teller, pair)
+
+
+def _on_stored(effects: Effects) -> Effects:
+    return {who: impact for who, impact in effects.items() if who in _OF_THE_STORED}
+
+
+def _on_perhaps_stored(effects: Effects) -> Effects:
+    return dict.fromkeys(_on_stored(effects), Impact.RISKY)
 
 
 def _compare_used(

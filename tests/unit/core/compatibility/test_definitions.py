@@ -313,10 +313,22 @@ def test_a_version_that_is_not_served_matters_to_what_is_stored_only() -> None:
     assert told(changed(first(schema={"openAPIV3Schema": NARROW}), old)) == [
         ("field-removed", "spec.b", "S!")
     ]
+    old["status"] = {"storedVersions": ["v1"]}
     assert told(changed(second(served=False, schema={"openAPIV3Schema": obj()}), old)) == [
         ("version-not-served", "served", "W!R!"),
         ("none-served", "spec.versions", "W?R?"),
     ]
+
+
+def test_objects_may_be_stored_at_a_version_that_was_once_the_storage_version() -> None:
+    def removed_b(stored: list[str] | None) -> Told:
+        versions = version("v1", WIDE, served=False), version("v2", WIDE, storage=True)
+        return told(changed(first(schema={"openAPIV3Schema": NARROW}), crd(*versions, stored=stored)))
+
+    assert removed_b(["v1", "v2"]) == [("field-removed", "spec.b", "S!")]
+    assert removed_b(["v2"]) == []
+    # A file does not show it.
+    assert removed_b(None) == [("field-removed", "spec.b", "S?")]
 
 
 def test_every_kind_has_a_case() -> None:
