@@ -53,8 +53,10 @@ server accepts by mistake.)
 CRDs are compared by name. If each side has only one CRD, the two are compared whatever their names. Each
 served version is compared with itself. Then the served versions of the new CRD are compared with one another,
 because what is written through one is read through the others; only differences that the old CRD did not have
-are reported. For a version that is stored but not served, only the effects on stored objects count. Files do
-not show where objects are stored, so there these effects are risky, but for the storage version.
+are reported. If nothing converts and another version becomes the storage version, what it lacks is reported
+even so, because from then on it is pruned from all that is written. For a version that is stored but not
+served, only the effects on stored objects count. Files do not show where objects are stored, so there these
+effects are risky, but for the storage version.
 
 Without a conversion webhook such differences lose data. If the files do not show the webhook because
 kustomize adds it, use `--converted`, or compare the output of `kustomize build`.

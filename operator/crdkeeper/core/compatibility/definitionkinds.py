@@ -253,16 +253,16 @@ KEEPS_UNKNOWN_FIELDS = kind(
 SERVED_FIELD = kind(
     "served-field",
     breaks(_WRITERS, _READERS, _STORED),
-    why="Both versions are served and nothing converts between them: the field is lost when an object is "
-    "written at the version that lacks it, and never visible there.",
+    why="Nothing converts between the two versions: the field is lost when an object is written or stored "
+    "at the version that lacks it, and never visible there.",
     remedy="Add the field to both versions, or convert with a webhook that keeps it, for example in an "
     "annotation.",
 )
 SERVED_TYPE = kind(
     "served-type",
     breaks(_WRITERS, _READERS, _STORED),
-    why="Both versions are served and nothing converts between them: an object written at one has a "
-    "value of the wrong type at the other.",
+    why="Nothing converts between the two versions: an object written at one has a value of the wrong type "
+    "at the other.",
     remedy="Use the same type or a different field name, or convert with a webhook.",
 )
 SERVED_VALUE = kind(

@@ -47,34 +47,62 @@ _HARMLESS = frozenset(
         schemakinds.MAP_REPLACED,
     )
 )
+_LOSSES = frozenset(
+    (
+        schemakinds.FIELD_REMOVED,
+        schemakinds.UNKNOWN_FIELDS_PRUNED,
+        schemakinds.MAP_CLOSED,
+        schemakinds.TYPE_CHANGED,
+    )
+)
+"""What is pruned from objects of the first version where they are stored at the second one."""
+_LOSS_IDS = frozenset(each.id for each in _LOSSES)
 
 _Key = tuple[str, str, str]
 
 
 def compare_served(pair: DefinitionPair) -> None:
-    """All pairs of served versions, those with the storage version first. Raises Exhausted."""
+    """All pairs of served versions, those with the storage version first. Raises Exhausted.
+
+    If another version is the storage version now, it is compared with the others even if it is not served:
+    what it lacks is pruned from each object that is written, whatever was known before.
+    """
     no_longer_converts = pair.old.converts and not pair.new.converts
     unchanged = frozenset() if no_longer_converts else frozenset(_unchanged(pair))
-    for first, second in _pairs(pair):
-        if first.name in unchanged and second.name in unchanged:
+    moved = _moved_storage(pair)
+    for first, second in _pairs(pair, moved):
+        if second is not moved and first.name in unchanged and second.name in unchanged:
             continue
-        known = () if no_longer_converts else _known(first, second, pair)
+        known = frozenset() if no_longer_converts else _known(first.name, second.name, pair)
+        if second is moved:
+            known = frozenset(_not_lost_anew(known, first, pair))
         _tell_differences(first, second, _NewDifferences(pair, first, second, known))
 
 
 def compare_all_served(definition: DecodedDefinition, findings: Changes) -> None:
     """All differences between the served versions of one CRD. Raises Exhausted."""
     pair = DefinitionPair(definition, definition, findings)
-    for first, second in _pairs(pair):
+    for first, second in _pairs(pair, None):
         _tell_differences(first, second, _NewDifferences(pair, first, second, ()))
 
 
-def _pairs(pair: DefinitionPair) -> Iterator[tuple[DecodedVersion, DecodedVersion]]:
-    """Each pair in the order of the CRD. Raises Exhausted."""
-    served = sorted(pair.new.served, key=lambda each: not each.storage)
-    for one, other in combinations(served, 2):
+def _moved_storage(pair: DefinitionPair) -> DecodedVersion | None:
+    """The storage version, if another one was that before, and nothing converts."""
+    old, new = pair.old.storage, pair.new.storage
+    if old is None or new is None or old.name == new.name or pair.old.converts or pair.new.converts:
+        return None
+    return new
+
+
+def _pairs(
+    pair: DefinitionPair, moved: DecodedVersion | None
+) -> Iterator[tuple[DecodedVersion, DecodedVersion]]:
+    """Each pair in the order of the CRD, but with `moved` last. Raises Exhausted."""
+    compared = [each for each in pair.new.versions.values() if each.served or each is moved]
+    compared.sort(key=lambda each: not each.storage)
+    for one, other in combinations(compared, 2):
         pair.findings.spend()
-        first, second = sorted((one, other), key=lambda each: each.index)
+        first, second = sorted((one, other), key=lambda each: (each is moved, each.index))
         yield first, second
 
 
@@ -88,14 +116,24 @@ def _unchanged(pair: DefinitionPair) -> Iterator[str]:
             yield version.name
 
 
-def _known(first: DecodedVersion, second: DecodedVersion, pair: DefinitionPair) -> Container[_Key]:
-    """The differences between the same versions of the old CRD."""
-    old = [pair.old.versions.get(each.name) for each in (first, second)]
+def _known(first: str, second: str, pair: DefinitionPair) -> frozenset[_Key]:
+    """The differences between two versions of the old CRD."""
+    old = [pair.old.versions.get(each) for each in (first, second)]
     if old[0] is None or old[1] is None or not (old[0].served and old[1].served):
-        return ()
+        return frozenset()
     found = _Keys(pair.findings.allowance)
     _tell_differences(old[0], old[1], found)
-    return found.keys
+    return frozenset(found.keys)
+
+
+def _not_lost_anew(known: frozenset[_Key], version: DecodedVersion, pair: DefinitionPair) -> Iterator[_Key]:
+    """Those of the known differences by which objects of a version lose nothing that they had.
+
+    They lost what the old storage version lacked, too.
+    """
+    before = pair.old.storage
+    lost = frozenset() if before is None else _known(version.name, before.name, pair)
+    return (each for each in known if each[0] not in _LOSS_IDS or each in lost)
 
 
 def _key(change: Change) -> _Key:
@@ -126,7 +164,9 @@ class _NewDifferences(Changes):
 
     def add(self, change: Change) -> None:
         """Raise Exhausted."""
-        kind = _kind(change.kind, converts=self._pair.new.converts)
+        # Nobody sees what is only stored: it matters what is lost there.
+        matters = self._second.served or change.kind in _LOSSES
+        kind = _kind(change.kind, converts=self._pair.new.converts) if matters else None
         if kind is None or _key(change) in self._known:
             self.allowance.spend()
         else:

@@ -87,6 +87,47 @@ def test_a_field_that_only_the_first_version_has_is_found_there() -> None:
     assert served.place.path.steps[:3] == ("spec", "versions", 0)
 
 
+def told_of_a_move(*versions: Json, to: int, **fields: Any) -> list[tuple[str, str]]:
+    """What is said of the served versions if another one becomes the storage version."""
+    old = crd(*versions, **fields)
+    new = copy.deepcopy(old)
+    for i, each in enumerate(new["spec"]["versions"]):
+        each["storage"] = i == to
+    return [(each.kind.id, each.message) for each in compare(old, new).changes if "served" in each.kind.id]
+
+
+def test_what_the_new_storage_version_lacks_is_lost_from_now_on() -> None:
+    wide, narrow = of(a=STRING, note=STRING), of(a=STRING)
+    lost = [("served-field", "only v1 has the field")]
+    assert told_of_a_move(version("v1", wide), version("v2", narrow), to=1) == lost
+    assert told_of_a_move(version("v2", narrow, storage=True), version("v1", wide), to=0) == []
+    assert told_of_a_move(version("v1", wide), version("v2", narrow, served=False), to=1) == lost
+    assert told_of_a_move(version("v1", wide), version("v2", narrow), to=1, conversion=webhook()) == []
+    # Nothing else changes: writes at v2 lost its field already, and v3 its own.
+    assert told_of_a_move(version("v1", narrow), version("v2", wide), to=1) == []
+    three = version("v1", narrow), version("v2", narrow), version("v3", wide)
+    assert told_of_a_move(*three, to=1) == []
+
+
+def test_other_differences_from_a_storage_version_that_is_not_served_hurt_nobody() -> None:
+    one, other = of(a=STRING), of(a=text(maxLength=3, default="x"), b=STRING)
+    assert told_of_a_move(version("v1", one), version("v2", other, served=False), to=1) == []
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_maps_and_unknown_fields_that_the_new_storage_version_drops(index: int) -> None:
+    kept: list[Json] = [
+        {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        {"type": "object", "additionalProperties": STRING},
+    ]
+    expected = ["served-field", "served-type"]
+    versions = version("v1", of(a=kept[index])), version("v2", of(a=obj()))
+    assert [id for id, _ in told_of_a_move(*versions, to=1)] == [expected[index]]
+    assert [id for id, _ in told_of_a_move(*versions[::-1], to=1)] == []
+    more = version("v0", of(a=kept[index])), *versions[::-1]
+    assert [id for id, _ in told_of_a_move(*more, to=1)] == [expected[index]] * 2
+
+
 @pytest.mark.parametrize(("one", "other", "plain", "converted"), CASES)
 def test_all_differences_of_a_new_definition(
     one: Json, other: Json, plain: list[tuple[str, str, str]], converted: list[tuple[str, str, str]]
