@@ -9,13 +9,20 @@ from crdkeeper.apiserver.schema.props import EMBEDDED, PRESERVE, Schema, equal
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import FieldPair, Teller, shown
 from crdkeeper.core.compatibility.same import same
+from crdkeeper.core.compatibility.values import types
 
 
 class _Others(Enum):
     """What happens to fields that the schema does not name and that have no schema."""
 
     PRUNED = "pruned"
+    EMPTIED = "kept, but objects in them are emptied"
     KEPT = "kept"
+
+    @property
+    def rank(self) -> int:
+        """The higher, the more is kept."""
+        return list(_Others).index(self)
 
 
 _FIELDS_PER_STEP: Final = 8
@@ -69,7 +76,9 @@ def _others(schema: Schema) -> _Others | Schema:
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         return values
-    return _Others.KEPT if values or schema.get(PRESERVE) else _Others.PRUNED
+    if values:
+        return _Others.EMPTIED
+    return _Others.KEPT if schema.get(PRESERVE) else _Others.PRUNED
 
 
 def _compare_others(
@@ -79,14 +88,11 @@ def _compare_others(
         yield node.child("additionalProperties", f"{node.field}.*", old, new)
     elif old is new:
         return
-    elif old is _Others.KEPT and new is _Others.PRUNED:
-        teller.say(
-            kinds.UNKNOWN_FIELDS_PRUNED, node, "fields that the schema does not name: kept → pruned", PRESERVE
-        )
-    elif old is _Others.PRUNED and new is _Others.KEPT:
-        teller.say(
-            kinds.UNKNOWN_FIELDS_KEPT, node, "fields that the schema does not name: pruned → kept", PRESERVE
-        )
+    elif isinstance(old, _Others) and isinstance(new, _Others):
+        fewer = old.rank > new.rank
+        kind = kinds.UNKNOWN_FIELDS_PRUNED if fewer else kinds.UNKNOWN_FIELDS_KEPT
+        message = f"fields that the schema does not name: {old.value} → {new.value}"
+        teller.say(kind, node, message, PRESERVE)
     elif new is _Others.PRUNED:
         message = "a map of any keys → an object with named fields"
         teller.say(kinds.MAP_CLOSED, node, message, "additionalProperties")
@@ -96,12 +102,24 @@ def _compare_others(
     elif old is _Others.PRUNED:
         message = "an object without fields → a map of any keys"
         teller.say(kinds.UNKNOWN_FIELDS_KEPT, node, message, "additionalProperties")
-    elif old is _Others.KEPT:
+    elif isinstance(old, _Others):
         message = "values of the map: anything → what the schema says"
         teller.say(kinds.MAP_VALUES_TIGHTENED, node, message, "additionalProperties")
     else:
         message = "values of the map: what the schema said → anything"
         teller.say(kinds.MAP_VALUES_LOOSENED, node, message, "additionalProperties")
+        if new is _Others.EMPTIED and _may_hold_fields(old):
+            message = f"what the values of the map hold: kept → {new.value}"
+            teller.say(kinds.UNKNOWN_FIELDS_PRUNED, node, message, "additionalProperties")
+
+
+def _may_hold_fields(schema: Schema) -> bool:
+    """Whether values of the schema may be objects, or lists of them."""
+    possible = types(schema)
+    while "array" in possible and "object" not in possible:
+        schema = schema.get("items") or {}
+        possible = types(schema)
+    return "object" in possible
 
 
 def _compare_embedded(node: FieldPair, teller: Teller) -> None:
@@ -125,7 +143,10 @@ def _compare_removed(
         return set(gone)
     come = [name for name in new if name not in old]
     for name in gone:
-        if others is _Others.KEPT:
+        if others is _Others.EMPTIED and _may_hold_fields(old[name]):
+            message = f"what the field holds: kept → {others.value}"
+            teller.say(kinds.UNKNOWN_FIELDS_PRUNED, node, message, name=name)
+        elif others is not _Others.PRUNED:
             teller.say(kinds.FIELD_UNDESCRIBED, node, "the field left the schema", name=name)
         else:
             message = f"the field is gone{_renamed(name, old, new, gone, come, teller)}"
@@ -169,7 +190,7 @@ def _compare_added(
             teller.say(kinds.FIELD_ADDED_REQUIRED, node, "a new field that is required", name=name)
         elif old_others is _Others.PRUNED:
             _tell_added(name, schema, node, teller)
-        elif old_others is _Others.KEPT and new_others is _Others.KEPT:
+        elif isinstance(old_others, _Others) and new_others is _Others.KEPT:
             message = "the schema restricts a field that was open before"
             teller.say(kinds.FIELD_DESCRIBED, node, message, name=name)
     return reported

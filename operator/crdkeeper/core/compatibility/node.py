@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.fieldpath import Path
-from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
+from crdkeeper.apiserver.schema.props import PRESERVE, VALIDATIONS, Schema
 from crdkeeper.core.compatibility.change import Audience, Change, ChangeKind, Effects, Impact, Place
 from crdkeeper.core.compatibility.findings import Changes
 from crdkeeper.core.compatibility.schemakinds import LIMIT_SATISFIED
@@ -57,6 +57,17 @@ class FieldPair:
         if "maxProperties" in self.new:
             return True
         return any(each.concerns(name, below(self.field, name)) for each in self.guards)
+
+
+def item_schema(schema: Schema) -> Schema | None:
+    """The schema of a list's items; None if there is none.
+
+    A list that preserves unknown fields preserves those of its items.
+    """
+    found = schema.get("items")
+    if not isinstance(found, dict):
+        return None
+    return {**found, PRESERVE: True} if schema.get(PRESERVE) else found
 
 
 def below(field: str, name: str) -> str:

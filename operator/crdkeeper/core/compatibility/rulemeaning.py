@@ -26,6 +26,7 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     Select,
 )
 from crdkeeper.apiserver.schema.props import PRESERVE, Schema
+from crdkeeper.core.compatibility.node import item_schema
 from crdkeeper.core.compatibility.ruleparsing import ParsedRules
 
 _MOST_STEPS: Final = 5_000
@@ -330,8 +331,8 @@ class _Evaluation:
             or not found.present
         ):
             return None
-        old, new = found.old.get("items"), found.new.get("items")
-        if not isinstance(old, dict) or not isinstance(new, dict):
+        old, new = item_schema(found.old), item_schema(found.new)
+        if old is None or new is None:
             return None
         certain = not (old.get("nullable") or new.get("nullable"))
         item = _Field(old, new, present=certain, trusted=found.trusted, path=(f"@{node.offset}",))

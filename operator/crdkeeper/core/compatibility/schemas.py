@@ -10,7 +10,7 @@ from crdkeeper.core.compatibility.expressions import compare_rules
 from crdkeeper.core.compatibility.fields import compare_fields
 from crdkeeper.core.compatibility.folding import folded
 from crdkeeper.core.compatibility.merging import compare_merging
-from crdkeeper.core.compatibility.node import FieldPair, Teller, with_guard
+from crdkeeper.core.compatibility.node import FieldPair, Teller, item_schema, with_guard
 from crdkeeper.core.compatibility.same import same, size
 from crdkeeper.core.compatibility.values import compare_types, compare_values, types
 
@@ -43,7 +43,7 @@ def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller
 
 
 def _items(node: FieldPair) -> list[FieldPair]:
-    old, new = node.old.get("items"), node.new.get("items")
-    if not isinstance(old, dict) or not isinstance(new, dict):
+    old, new = item_schema(node.old), item_schema(node.new)
+    if old is None or new is None:
         return []
     return [node.child("items", f"{node.field}[]", old, new)]

@@ -148,6 +148,11 @@ def test_a_field_that_objects_may_have_all_the_same() -> None:
     rule = "!has(self.new) || self.new != ''"
     kept = {"x-kubernetes-preserve-unknown-fields": True}
     assert not always_holds(rule, {**OLD, **kept}, {**NEW, **kept}, ())
+    before, after = (
+        {**each, "properties": {"list": {**each["properties"]["list"], **kept}}} for each in (OLD, NEW)
+    )
+    of_items = "self.list.all(each, !has(each.new) || each.new != '')"
+    assert not always_holds(of_items, before, after, ())
     assert not always_holds(rule, OLD, NEW, {"new"})
     dashed = {**NEW, "properties": {**NEW["properties"], "new-one": STRING}}
     rule = "!has(self.new__dash__one) || self.new__dash__one != ''"
