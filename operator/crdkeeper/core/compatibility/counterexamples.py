@@ -16,6 +16,7 @@ from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 from crdkeeper.core.compatibility.candidates import MOST, values_of
 from crdkeeper.core.compatibility.findings import Changes
 from crdkeeper.core.compatibility.node import NOTHING_FOUND, FieldPair, Tried, shown
+from crdkeeper.core.compatibility.ruleparsing import names_old_self
 from crdkeeper.core.compatibility.same import size
 from crdkeeper.core.conversion.samples import around
 
@@ -54,6 +55,10 @@ class Counterexamples:
         Raises Exhausted.
         """
         finite = bool(node.old.get("enum")) or node.old.get("type") == "boolean"
+        # Only new objects are tried, which shows nothing of updates.
+        finite = finite and not any(
+            names_old_self(each.get("rule", "")) for each in changed.get(VALIDATIONS, ())
+        )
         if not finite:
             if breaking or self._left <= 0:
                 return NOTHING_FOUND

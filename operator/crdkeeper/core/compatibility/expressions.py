@@ -4,7 +4,6 @@ A rule that both have is the same, however it is formatted; a removed one reject
 one may reject, unless every object that was valid before satisfies it (see `rulemeaning`).
 """
 
-import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -13,12 +12,11 @@ from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.change import ChangeKind
 from crdkeeper.core.compatibility.node import FieldPair, Teller, cut, shown
 from crdkeeper.core.compatibility.rulemeaning import ValidValues
-from crdkeeper.core.compatibility.ruleparsing import ParsedRules
+from crdkeeper.core.compatibility.ruleparsing import ParsedRules, names_old_self
 
 _Rule = Mapping[str, Any]
 _Rules = list[_Rule]
 _Sides = tuple[_Rules, _Rules]
-_TRANSITION = re.compile(r"\boldSelf\b")
 _TEXTS = ("message", "messageExpression", "reason", "fieldPath")
 
 
@@ -38,7 +36,7 @@ def compare_rules(node: FieldPair, teller: Teller) -> None:
     for rule in old:
         teller.say(kinds.RULE_REMOVED, node, _shown(rule), VALIDATIONS)
     for rule in new:
-        transition = _TRANSITION.search(_text(rule)) and not rule.get("optionalOldSelf")
+        transition = names_old_self(_text(rule)) and not rule.get("optionalOldSelf")
         kind = kinds.TRANSITION_RULE_ADDED if transition else kinds.RULE_ADDED
         _tell_stricter(kind, _shown(rule), rule, values, node, teller)
 

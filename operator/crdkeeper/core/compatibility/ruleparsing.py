@@ -1,5 +1,6 @@
 """Rules of x-kubernetes-validations as CEL trees, each text parsed once, and when two are equal."""
 
+import re
 from functools import cache
 from typing import Any, Final
 
@@ -10,6 +11,12 @@ from crdkeeper.core.compatibility.findings import Changes
 _MOST_CHARACTERS: Final = 10_000
 """The longest rule that is parsed; longer ones are compared as text."""
 _CHARACTERS_PER_STEP: Final = 4
+_OLD_SELF: Final = re.compile(r"\boldSelf\b")
+
+
+def names_old_self(rule: str) -> bool:
+    """Whether what a rule refuses depends on the value before an update."""
+    return _OLD_SELF.search(rule) is not None
 
 
 class ParsedRules:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.core.compatibility.crds import STRING, Json, of_field, short
 
 INTEGER: Json = {"type": "integer"}
+BOOLEAN: Json = {"type": "boolean"}
 
 
 def text(**keywords: Any) -> Json:
@@ -58,6 +59,25 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
         {"type": "boolean"},
         {"type": "boolean", "x-kubernetes-validations": [{"rule": "self"}]},
         [("rule-added", "W!S!", "W?")],
+    ),
+    # What is refused depends on the value before, too.
+    (
+        BOOLEAN,
+        {
+            **BOOLEAN,
+            **rules({"rule": "!oldSelf.hasValue() || oldSelf.value() == self", "optionalOldSelf": True}),
+        },
+        [("rule-added", "W!S!", "W?")],
+    ),
+    (
+        {**BOOLEAN, **rules({"rule": "!oldSelf || self"})},
+        {**BOOLEAN, **rules({"rule": "self == oldSelf"})},
+        [("rule-changed", "W?S?", "W?")],
+    ),
+    (
+        {**text(enum=["a", "bb"]), **rules({"rule": "self != 'c'"})},
+        {**text(enum=["a", "bb"]), **rules({"rule": "oldSelf != 'a'"})},
+        [("rule-changed", "W?S?", "W?")],
     ),
 ]
 
