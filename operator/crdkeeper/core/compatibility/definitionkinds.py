@@ -200,6 +200,15 @@ SCALE_PATH = kind(
 SELECTOR_PATH_ADDED = kind(
     "selector-path-added", NOBODY, why="A HorizontalPodAutoscaler can now find the pods.", remedy="Nothing."
 )
+SCALE_VALUES = kind(
+    "scale-values",
+    risks(_WRITERS, _STORED),
+    why="Objects may have another value there than a number of replicas (an integer from 0 to 2147483647), "
+    "or than a string with the selector. The API server refuses each write of such an object, even one that "
+    "leaves the value unchanged.",
+    remedy="Check real objects (kubectl get -A -o json). A field with type: integer, format: int32 and "
+    "minimum: 0, or with type: string for the selector, has no such values.",
+)
 COLUMNS = kind(
     "columns",
     NOBODY,

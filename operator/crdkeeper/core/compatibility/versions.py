@@ -1,10 +1,13 @@
 """Compares a CRD's versions: which exist, are served and are stored, and everything except their schemas."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.objects.scalevalidation import MOST_REPLICAS
 from crdkeeper.apiserver.schema.fieldpath import Path, root
-from crdkeeper.apiserver.schema.props import equal
+from crdkeeper.apiserver.schema.props import Schema, equal
+from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, SchemaSpot, find
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Audience, ChangeKind, Effects, Impact
@@ -108,7 +111,9 @@ def _compare_used(
         say(kind, "the status subresource is there now", "subresources", "status")
     elif "status" in before and "status" not in after:
         say(kinds.STATUS_DISABLED, "the status subresource is gone", "subresources", "status")
-    _compare_scale(before.get("scale"), after.get("scale"), say)
+    unpruned = bool(pair.old.spec.get("preserveUnknownFields"))
+    spot = SchemaSpot(old.schema, unpruned) if old.schema is not None else SchemaSpot({}, unpruned=True)
+    _compare_scale(before.get("scale"), after.get("scale"), spot, say)
     columns = [each.value.get("additionalPrinterColumns") or [] for each in (old, new)]
     if columns[0] != columns[1]:
         say(kinds.COLUMNS, _columns_text(*columns), "additionalPrinterColumns")
@@ -122,7 +127,10 @@ def _compare_used(
         say(kinds.SELECTABLE_FIELD_ADDED, f"{path} added", "selectableFields")
 
 
-def _compare_scale(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, say: Any) -> None:
+def _compare_scale(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, spot: SchemaSpot, say: Any
+) -> None:
+    """`spot` is the version's old schema."""
     if new is not None and old is None:
         say(kinds.SCALE_ADDED, "the scale subresource is there now", "subresources", "scale")
     elif old is not None and new is None:
@@ -132,6 +140,22 @@ def _compare_scale(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None,
             if old.get(key) != new.get(key):
                 kind = kinds.SCALE_PATH if old.get(key) else kinds.SELECTOR_PATH_ADDED
                 say(kind, from_to(key, old, new), "subresources", "scale", key)
+    for key, type_ in SCALE_TYPES.items():
+        path = (new or {}).get(key)
+        if not path or path == (old or {}).get(key):
+            continue
+        found = find(spot, path)
+        if found is not None and not _can_be_scaled(found.schema, type_):
+            message = f"{path} may have a value that is refused as {key}"
+            say(kinds.SCALE_VALUES, message, "subresources", "scale", key)
+
+
+def _can_be_scaled(schema: Schema, type_: str) -> bool:
+    """Whether the API server takes all values of a schema behind /scale."""
+    if schema.get("type") != type_ or schema.get("nullable"):
+        return False
+    small = schema.get("format") == "int32" or schema.get("maximum", math.inf) <= MOST_REPLICAS
+    return type_ == "string" or (small and schema.get("minimum", -1) >= 0)
 
 
 def _columns_text(old: list[Mapping[str, Any]], new: list[Mapping[str, Any]]) -> str:

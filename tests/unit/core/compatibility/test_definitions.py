@@ -167,7 +167,14 @@ CASES: list[tuple[Json, Do, Told]] = [
         first(subresources={}),
         [("status-disabled", "subresources.status", "W!")],
     ),
-    (crd(), first(subresources={"scale": SCALE}), [("scale-added", "subresources.scale", "")]),
+    (
+        crd(),
+        first(subresources={"scale": SCALE}),
+        [
+            ("scale-values", "subresources.scale.specReplicasPath", "W?S?"),
+            ("scale-added", "subresources.scale", ""),
+        ],
+    ),
     (
         crd(version(subresources={"scale": SCALE})),
         first(subresources={}),
