@@ -48,7 +48,7 @@ def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
     required = (
         frozenset(node.new.get("required", ())) - frozenset(node.old.get("required", ())) - always.keys()
     )
-    reported = _compare_removed(old, new, new_others, node, teller)
+    reported = _compare_removed(old, new, old_others, new_others, node, teller)
     reported |= _compare_added(old, new, old_others, new_others, required, node, teller)
     _compare_required(required - reported, old, new, always, node, teller)
     teller.findings.spend((len(old) + len(new)) // _FIELDS_PER_STEP)
@@ -133,21 +133,23 @@ def _compare_embedded(node: FieldPair, teller: Teller) -> None:
 def _compare_removed(
     old: Mapping[str, Schema],
     new: Mapping[str, Schema],
+    old_others: _Others | Schema,
     others: _Others | Schema,
     node: FieldPair,
     teller: Teller,
 ) -> set[str]:
     """Report removed fields; returns those with nothing left to report."""
     gone = [name for name in old if name not in new]
-    if not gone or not isinstance(others, _Others):
-        return set(gone)
+    if not isinstance(others, _Others) and old_others is _Others.PRUNED:
+        return set(gone)  # that the object is a map says it all
     come = [name for name in new if name not in old]
     for name in gone:
         if others is _Others.EMPTIED and _may_hold_fields(old[name]):
             message = f"what the field holds: kept → {others.value}"
             teller.say(kinds.UNKNOWN_FIELDS_PRUNED, node, message, name=name)
         elif others is not _Others.PRUNED:
-            teller.say(kinds.FIELD_UNDESCRIBED, node, "the field left the schema", name=name)
+            if others != old[name]:
+                teller.say(kinds.FIELD_UNDESCRIBED, node, "the field left the schema", name=name)
         else:
             message = f"the field is gone{_renamed(name, old, new, gone, come, teller)}"
             teller.say(kinds.FIELD_REMOVED, node, message, name=name)
@@ -190,7 +192,7 @@ def _compare_added(
             teller.say(kinds.FIELD_ADDED_REQUIRED, node, "a new field that is required", name=name)
         elif old_others is _Others.PRUNED:
             _tell_added(name, schema, node, teller)
-        elif isinstance(old_others, _Others) and new_others is _Others.KEPT:
+        elif new_others is _Others.KEPT and old_others != schema:
             message = "the schema restricts a field that was open before"
             teller.say(kinds.FIELD_DESCRIBED, node, message, name=name)
     return reported

@@ -27,7 +27,8 @@ FIELD_UNDESCRIBED = kind(
     "field-undescribed",
     risks(_READERS, _STORED),
     reinterprets=True,
-    why="Unknown fields are preserved here, so the field stays, but it is no longer validated or defaulted.",
+    why="Other fields are kept here, so the field stays, but is no longer validated or defaulted by its own "
+    "schema.",
     remedy="Keep the field in the schema, or handle any value in it.",
 )
 FIELD_ADDED = kind(
@@ -56,8 +57,8 @@ FIELD_DESCRIBED = kind(
     "field-described",
     _PERHAPS_STRICTER,
     in_status=_STRICTER_STATUS,
-    why="Unknown fields were preserved here, so objects may already have the field, with a value that is "
-    "now refused.",
+    why="Other fields were kept here, so objects may already have the field, with a value that is now "
+    "refused.",
     remedy="Check real objects (kubectl get -A -o json) before you declare the field.",
 )
 REQUIRED_ADDED = kind(
@@ -172,9 +173,7 @@ FORMAT_TIGHTENED = kind(
     "format-tightened",
     _STRICTER,
     in_status=_STRICTER_STATUS,
-    why="Values that do not match the format are refused. "
-    + _RATCHETING
-    + " int32 and float are checked since "
+    why=f"Values that do not match the format are refused. {_RATCHETING} int32 and float are checked since "
     "Kubernetes 1.37.",
     remedy=_NEW_VERSION,
 )

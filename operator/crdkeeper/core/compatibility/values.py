@@ -47,7 +47,7 @@ def compare_types(node: FieldPair, teller: Teller) -> bool:
         teller.say(kinds.TYPE_WIDENED, node, message, "type")
     else:
         teller.say(kinds.TYPE_CHANGED, node, message, "type")
-    return old < new and new != _ANYTHING
+    return old < new
 
 
 def _type_text(schema: Schema) -> str:

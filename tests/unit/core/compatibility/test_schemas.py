@@ -15,10 +15,12 @@ from tests.unit.core.compatibility.crds import STRING, Json, crd, obj, of_field,
 INTEGER: Json = {"type": "integer"}
 EITHER: Json = {"x-kubernetes-int-or-string": True}
 OPEN: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+ANYTHING: Json = {"x-kubernetes-preserve-unknown-fields": True}
 MAP: Json = {"type": "object", "additionalProperties": STRING}
 PAIR: Json = obj(name=STRING, zone=STRING)
 LIST: Json = {"type": "array", "items": STRING}
 ENTRIES: Json = {"type": "array", "items": {**PAIR, "required": ["name", "zone"]}}
+WIDENED = "type-widened", "R?", "R!"
 RULE: Json = {"rule": "self != ''", "message": "must not be empty"}
 
 
@@ -69,6 +71,10 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
     (obj(), MAP, [("unknown-fields-kept", "", "")]),
     (OPEN, MAP, [("map-values-tightened", "W!S!", "W?")]),
     (MAP, OPEN, [("map-values-loosened", "R?", "R!")]),
+    (MAP, {**OPEN, "properties": {"a": INTEGER, "b": STRING}},
+     [("map-values-loosened", "R?", "R!"), ("field-described", "W?S?", "W?")]),
+    ({**OPEN, "properties": {"a": INTEGER, "b": STRING}}, MAP,
+     [("map-values-tightened", "W!S!", "W?"), ("field-undescribed", "R?S?", "R?S?")]),
     (MAP, {**MAP, "additionalProperties": text(maxLength=3)}, [("limit-tightened", "W!S!", "W?")]),
     (
         OPEN,
@@ -87,7 +93,12 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
     (INTEGER, {"type": "number"}, [("type-widened", "R?", "R!")]),
     (INTEGER, EITHER, [("type-widened", "R?", "R!")]),
     (EITHER, STRING, [("type-changed", "W!R!S!", "W?R!S?")]),
-    (STRING, {"x-kubernetes-preserve-unknown-fields": True}, [("type-widened", "R?", "R!")]),
+    (STRING, ANYTHING, [WIDENED]),
+    ({**OPEN, "properties": {"a": obj(b=STRING)}}, {**ANYTHING, "properties": {"a": obj()}},
+     [WIDENED, ("field-removed", "W!R!S!", "W?R!")]),
+    ({**INTEGER, "default": 3}, ANYTHING, [WIDENED, ("default-removed", "W!R!S?", "R?")]),
+    (STRING, {**ANYTHING, "enum": ["a"]}, [WIDENED, ("enum-tightened", "W!S!", "W?")]),
+    (keyed("name"), ANYTHING, [WIDENED, ("list-replaced", "W!", "W?")]),
     (STRING, text(nullable=True), [("nullable-added", "R?", "R?")]),
     (text(nullable=True), STRING, [("nullable-removed", "W!S!", "W?")]),
     (text(nullable=True, default="x"), text(default="x"), [("null-defaulted", "W?R?S?", "W?R?S?")]),
