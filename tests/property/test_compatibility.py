@@ -22,7 +22,7 @@ THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     ),
     ({"required-added"}, {"required-removed"}),
     ({"type-widened"}, {"type-changed"}),
-    ({"nullable-added"}, {"nullable-removed", "null-defaulted"}),
+    ({"nullable-added"}, {"nullable-removed", "null-defaulted", "null-dropped"}),
     ({"enum-loosened"}, {"enum-tightened"}),
     ({"limit-loosened"}, {"limit-tightened"}),
     ({"pattern-loosened"}, {"pattern-tightened", "pattern-changed", "limit-satisfied"}),

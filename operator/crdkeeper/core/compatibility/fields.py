@@ -45,16 +45,15 @@ def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
     _compare_embedded(node, teller)
     always = _ALWAYS if not node.field or (node.old.get(EMBEDDED) and node.new.get(EMBEDDED)) else {}
     old, new = (_with_known(_properties(each), always) for each in (node.old, node.new))
-    required = (
-        frozenset(node.new.get("required", ())) - frozenset(node.old.get("required", ())) - always.keys()
-    )
+    required = frozenset(node.new.get("required", ()))
+    added = required - frozenset(node.old.get("required", ())) - always.keys()
     reported = _compare_removed(old, new, old_others, new_others, node, teller)
-    reported |= _compare_added(old, new, old_others, new_others, required, node, teller)
-    _compare_required(required - reported, old, new, always, node, teller)
+    reported |= _compare_added(old, new, old_others, new_others, added, node, teller)
+    _compare_required(added - reported, old, new, always, node, teller)
     teller.findings.spend((len(old) + len(new)) // _FIELDS_PER_STEP)
     for name, each in old.items():
         if name in new and not same(each, new[name], teller.findings):
-            yield node.property(name, each, new[name])
+            yield node.property(name, each, new[name], required=name in required)
 
 
 def _properties(schema: Schema) -> Mapping[str, Schema]:

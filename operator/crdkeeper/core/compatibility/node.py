@@ -34,17 +34,20 @@ class FieldPair:
     """Whether it is .status or below."""
     guards: tuple["Guard", ...]
     """What may reject values of the new schema as a whole, at this field and around it."""
+    required: bool = False
+    """Whether it is a property that the new schema requires."""
 
     def child(self, name: str, field: str, old: Schema, new: Schema) -> "FieldPair":
         """The schema of items or of a map's values."""
         return self._below(field, old, new, self.old_path.child(name), self.path.child(name))
 
-    def property(self, name: str, old: Schema, new: Schema) -> "FieldPair":
+    def property(self, name: str, old: Schema, new: Schema, *, required: bool) -> "FieldPair":
         """A field of an object."""
         below_old = self.old_path.child("properties").key(name)
         below_new = self.path.child("properties").key(name)
         made = self._below(below(self.field, name), old, new, below_old, below_new)
-        return replace(made, name=name, status=self.status or (not self.field and name == "status"))
+        status = self.status or (not self.field and name == "status")
+        return replace(made, name=name, status=status, required=required)
 
     def _below(self, field: str, old: Schema, new: Schema, old_path: Path, path: Path) -> "FieldPair":
         guards = with_guard(self.guards, new, field)

@@ -111,7 +111,7 @@ NULLABLE_REMOVED = kind(
     "nullable-removed",
     _STRICTER,
     in_status=_STRICTER_STATUS,
-    why="Objects in which the value is null are refused. " + _RATCHETING,
+    why=f"Null is refused among the items of a list, and in a required field. {_RATCHETING}",
     remedy="Keep nullable: true.",
 )
 NULL_DEFAULTED = kind(
@@ -119,6 +119,12 @@ NULL_DEFAULTED = kind(
     risks(_WRITERS, _READERS, _STORED),
     why="The default now replaces null, and may have a different meaning.",
     remedy="Keep nullable: true, or make sure that null and the default mean the same.",
+)
+NULL_DROPPED = kind(
+    "null-dropped",
+    risks(_WRITERS, _READERS, _STORED),
+    why="The API server drops the null before it validates an object, and when it reads a stored one.",
+    remedy="Keep nullable: true, or make sure that null and an absent field mean the same.",
 )
 
 ENUM_TIGHTENED = kind(
@@ -148,11 +154,9 @@ LIMIT_SATISFIED = kind(
     remedy="Nothing.",
 )
 LIMIT_LOOSENED = kind(
-    "limit-loosened",
-    NOBODY,
-    why="Every valid object stays valid.",
+    "limit-loosened", NOBODY, why="Every valid object stays valid.",
     remedy="Nothing, if the controller can handle the new values.",
-)
+)  # fmt: skip
 PATTERN_TIGHTENED = kind(
     "pattern-tightened",
     _STRICTER,
@@ -315,11 +319,9 @@ RULE_TIGHTENED = kind(
     remedy=_NEW_VERSION,
 )
 RULE_REMOVED = kind(
-    "rule-removed",
-    NOBODY,
-    why="Every valid object stays valid.",
+    "rule-removed", NOBODY, why="Every valid object stays valid.",
     remedy="Nothing, if the controller can handle the new values.",
-)
+)  # fmt: skip
 RULE_REWORDED = kind(
     "rule-reworded", NOBODY, why="The same objects are refused, with a different message.", remedy="Nothing."
 )

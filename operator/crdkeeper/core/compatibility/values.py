@@ -91,12 +91,15 @@ def _compare_null(node: FieldPair, teller: Teller) -> None:
         # A null among the items of a list is not replaced.
         message = f"null is replaced by the default {shown(node.new['default'])}"
         teller.say(kinds.NULL_DEFAULTED, node, message, "nullable")
+    elif old and not new and not node.required and not node.field.endswith("[]"):
+        teller.say(kinds.NULL_DROPPED, node, "null is dropped, as if the field were absent", "nullable")
     elif old and not new:
         teller.say(kinds.NULLABLE_REMOVED, node, "null is no longer accepted", "nullable")
 
 
 def _compare_enum(node: FieldPair, teller: Teller) -> None:
-    old, new = _enum(node.old), _enum(node.new)
+    null = bool(node.old.get("nullable") and node.new.get("nullable"))
+    old, new = _enum(node.old, null=null), _enum(node.new, null=null)
     if old == new:
         return
     if old is None:
@@ -111,13 +114,14 @@ def _compare_enum(node: FieldPair, teller: Teller) -> None:
             teller.say(kinds.ENUM_LOOSENED, node, f"enum: {_listed(come)} added", "enum")
 
 
-def _enum(schema: Schema) -> frozenset[str] | None:
-    """The values as JSON; None if there is no restriction."""
+def _enum(schema: Schema, *, null: bool) -> frozenset[str] | None:
+    """The values as JSON; None if there is no restriction. `null`: whether null is one that may come."""
     values = schema.get("enum")
     if not values:
         return None
     found = frozenset(map(json_text, values))
-    return None if schema.get("type") == "boolean" and found >= {"true", "false"} else found
+    possible = {"true", "false", "null"} if null else {"true", "false"}
+    return None if schema.get("type") == "boolean" and found >= possible else found
 
 
 def _listed(values: frozenset[str] | None) -> str:

@@ -100,7 +100,7 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
     (STRING, {**ANYTHING, "enum": ["a"]}, [WIDENED, ("enum-tightened", "W!S!", "W?")]),
     (keyed("name"), ANYTHING, [WIDENED, ("list-replaced", "W!", "W?")]),
     (STRING, text(nullable=True), [("nullable-added", "R?", "R?")]),
-    (text(nullable=True), STRING, [("nullable-removed", "W!S!", "W?")]),
+    (text(nullable=True), STRING, [("null-dropped", "W?R?S?", "W?R?S?")]),
     (text(nullable=True, default="x"), text(default="x"), [("null-defaulted", "W?R?S?", "W?R?S?")]),
     (
         {**LIST, "items": text(nullable=True, default="x")},
