@@ -106,7 +106,7 @@ class _Words:
         made = texts_of(old["pattern"], patterns) if old.get("pattern") else []
         for pattern in patterns:
             made += texts_of(pattern, patterns)
-        made += usual(old)
+        made += (each for each in usual(old) if isinstance(each, str))
         yield from made
         for length in dict.fromkeys(lengths):
             if 0 <= length <= _MOST_LENGTH:

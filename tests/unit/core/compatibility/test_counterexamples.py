@@ -11,6 +11,7 @@ from crdkeeper.core.compatibility.compare import compare
 from tests.unit.core.compatibility.crds import STRING, Json, crd, obj, of_field, version
 
 INTEGER: Json = {"type": "integer"}
+EITHER: Json = {"x-kubernetes-int-or-string": True}
 
 
 def rules(*texts: str) -> Json:
@@ -47,6 +48,7 @@ FOUND: list[tuple[Json, Json]] = [
         text(anyOf=[{"maxLength": 3}, {"pattern": "^x"}]),
     ),
     ({**INTEGER, "not": {"enum": [3]}}, {**INTEGER, "not": {"enum": [4]}}),
+    ({**EITHER, "oneOf": [{"maxLength": 9}]}, {**EITHER, "oneOf": [{"maxLength": 8}]}),
     ({**LIST, **rules("self.size() < 5")}, {**LIST, **rules("self.size() < 4")}),
 ]
 SURROUNDED: list[Callable[[Json], Json]] = [
