@@ -5,6 +5,7 @@ from typing import Final
 
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.combinations import compare_combinations
 from crdkeeper.core.compatibility.expressions import compare_rules
 from crdkeeper.core.compatibility.fields import compare_fields
@@ -39,11 +40,16 @@ def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller
         if "object" in possible:
             stack.extend(compare_fields(node, teller))
         if "array" in possible:
-            stack.extend(_items(node))
+            stack.extend(_items(node, teller))
 
 
-def _items(node: FieldPair) -> list[FieldPair]:
+def _items(node: FieldPair, teller: Teller) -> list[FieldPair]:
     old, new = item_schema(node.old), item_schema(node.new)
     if old is None or new is None:
+        # Only a value of any type may be a list whose items have no schema.
+        if new is not None:
+            teller.say(kinds.FIELD_DESCRIBED, node, "the schema restricts items that were open before")
+        elif old is not None:
+            teller.say(kinds.FIELD_UNDESCRIBED, node, "items left the schema")
         return []
     return [node.child("items", f"{node.field}[]", old, new)]
