@@ -18,7 +18,7 @@ Json = Any
 THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     (
         {"field-added", "field-added-with-default", "field-added-required", "field-described"},
-        {"field-removed", "field-undescribed"},
+        {"field-removed", "field-undescribed", "unknown-fields-pruned"},
     ),
     ({"required-added"}, {"required-removed"}),
     ({"type-widened"}, {"type-changed"}),
@@ -55,6 +55,7 @@ LOOSE = {
     "type-changed",
     "map-closed",
     "field-undescribed",
+    "unknown-fields-pruned",
 }
 # Relevant in one direction only, or not a difference between the two as such.
 ONE_WAY = {

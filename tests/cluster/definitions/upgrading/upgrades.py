@@ -150,7 +150,9 @@ def _change_required(draw: Draw, node: Json) -> None:
 
 def _change_enum(draw: Draw, node: Json) -> None:
     enum = node.get("enum") or []
-    if enum and draw(st.booleans()):
+    if node.get("type") == "boolean" and not enum:
+        node["enum"] = [True, False]
+    elif enum and draw(st.booleans()):
         node["enum"] = enum[1:] or enum
     else:
         node["enum"] = [*enum, draw(values({**node, "enum": []}))]
@@ -163,6 +165,37 @@ def _widen_type(draw: Draw, node: Json) -> None:
         else:
             del node["type"]
             node[INT_OR_STRING] = True
+
+
+def _drop_type(draw: Draw, node: Json) -> None:
+    if node.pop("type", None) is not None:
+        node[PRESERVE] = True
+        if draw(st.booleans()):
+            for key in ("properties", "items", "additionalProperties", VALIDATIONS):
+                node.pop(key, None)
+
+
+def _make_map(draw: Draw, node: Json) -> None:
+    """A map of anything, which is not the same as unknown fields that are preserved."""
+    if node.get("type") == "object":
+        for key in ("properties", "required", PRESERVE):
+            node.pop(key, None)
+        node["additionalProperties"] = True
+
+
+def _add_ruled_field(draw: Draw, node: Json) -> None:
+    """A field below another one, which may be absent, and a rule around both."""
+    inner = {
+        name: each
+        for name, each in (node.get("properties") or {}).items()
+        if name.isalpha() and name != "metadata" and each.get("type") == "object"
+        and "fresh" not in each.get("properties", {}) and "additionalProperties" not in each
+    }  # fmt: skip
+    if inner:
+        name = draw(st.sampled_from(sorted(inner)))
+        inner[name].setdefault("properties", {})["fresh"] = {"type": "string"}
+        tested = f"!has(self.{name}) || " if draw(st.booleans()) else ""
+        node[VALIDATIONS] = [{"rule": f"{tested}!has(self.{name}.fresh) || self.{name}.fresh == 'x'"}]
 
 
 def _switch(keyword: str) -> Callable[[Draw, Json], None]:
@@ -194,5 +227,5 @@ def _change_anything(draw: Draw, node: Json) -> None:
 _CHANGES: tuple[Callable[[Draw, Json], None], ...] = (
     _remove_restriction, _remove_restriction, _move_limit, _move_limit, _add_field, _add_field, _add_field,
     _remove_field, _change_required, _change_enum, _widen_type, _switch("nullable"), _switch(PRESERVE),
-    _change_default, _change_junctor, _add_rule, _change_anything,
+    _change_default, _change_junctor, _add_rule, _change_anything, _drop_type, _make_map, _add_ruled_field,
 )  # fmt: skip
