@@ -148,14 +148,13 @@ def _objects(old: Schema, words: _Words) -> Iterator[dict[str, Any]]:
     for name, each in values.items():
         for value in each[1:]:
             yield {**whole, name: value}
+    values_in = old.get("additionalProperties", False)
+    item = least(values_in) if isinstance(values_in, dict) else "x"
+    if values_in is False or item is ABSENT:
+        return
     for size in words.sizes:
-        if "additionalProperties" in old and 0 <= size + 1 < 64:
+        if 0 <= size + 1 < 64:
             for number in (size - 1, size, size + 1):
-                item = (
-                    least(old["additionalProperties"])
-                    if isinstance(old["additionalProperties"], dict)
-                    else "x"
-                )
                 yield {f"k{i}": item for i in range(number)}
 
 

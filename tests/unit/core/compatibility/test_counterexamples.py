@@ -132,3 +132,10 @@ HOSTILE = ["(" * 40 + "a" + ")" * 40, "[a-z]{1000}" * 20, "(a|b|c)*" * 100, "[" 
 def test_patterns_that_are_made_to_hurt(pattern: str) -> None:
     old, new = (crd(version(schema=obj(spec=obj(x=text(pattern=each))))) for each in (pattern, pattern + "a"))
     assert compare(old, new).steps < 20_000
+
+
+def test_a_map_is_tried_also_if_no_value_of_it_is_known() -> None:
+    """A format that is none of integers: nothing made up has it."""
+    entries = {"type": "object", "additionalProperties": {**INTEGER, "format": "date", "multipleOf": 0.1}}
+    old, new = ({**entries, "minProperties": 2, **rules(each)} for each in ("true", "!has(self.fresh)"))
+    assert [each.kind.id for each in of_field(old, new)] == ["rule-changed"]
