@@ -327,6 +327,16 @@ def test_a_bundle_that_the_compiler_cannot_take_is_a_problem_of_its_own(
     cluster.play(story)
 
 
+async def comes_again(cluster: Cluster, rules: ClusterRules) -> None:
+    """A damaged bundle is deleted, and is there again: that keeps no replica out."""
+    cluster.tell("DELETED", changed())
+    await asyncio.sleep(1.0)
+    assert rules.problems == {}
+    cluster.tell("ADDED", changed())
+    await asyncio.sleep(1.0)
+    assert (list(rules.problems), rules.blocking) == ([NAME], set())
+
+
 def test_a_damaged_bundle_that_is_added_takes_no_replica_out_of_the_service() -> None:
     cluster = Cluster()
 
@@ -339,12 +349,7 @@ def test_a_damaged_bundle_that_is_added_takes_no_replica_out_of_the_service() ->
         cluster.bundles = [changed()]
         await asyncio.sleep(60.0)
         assert (list(rules.problems), rules.blocking) == ([NAME], set())
-        cluster.tell("DELETED", changed())
-        await asyncio.sleep(1.0)
-        assert rules.problems == {}
-        cluster.tell("ADDED", changed())
-        await asyncio.sleep(1.0)
-        assert (list(rules.problems), rules.blocking) == ([NAME], set())
+        await comes_again(cluster, rules)
 
     cluster.play(story)
 
@@ -355,11 +360,6 @@ def test_a_bundle_that_was_damaged_at_the_start_blocks_until_it_is_deleted() -> 
     async def story(rules: ClusterRules) -> None:
         await asyncio.sleep(1.0)
         assert rules.blocking & rules.problems.keys() == {NAME}
-        cluster.tell("DELETED", changed())
-        await asyncio.sleep(1.0)
-        assert rules.problems == {}
-        cluster.tell("ADDED", changed())
-        await asyncio.sleep(1.0)
-        assert (list(rules.problems), rules.blocking) == ([NAME], set())
+        await comes_again(cluster, rules)
 
     cluster.play(story)
