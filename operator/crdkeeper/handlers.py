@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.texts import described
+from crdkeeper.cluster.resources.definitions import DEFINITIONS_PATH
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.entry import Controller, Watch
 from crdkeeper.controllers.misseddeletions import Shown
@@ -24,7 +25,6 @@ from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def operator_settings() -> kopf.OperatorSettings:
@@ -105,7 +105,7 @@ def register(
         definitions.forget(name)
         state.saw_definition(name, None)
 
-    shown = [Shown(_DEFINITIONS, definitions.known, definition_gone)]
+    shown = [Shown(DEFINITIONS_PATH, definitions.known, definition_gone)]
     for each in controllers:
         for kind, watch in each.watches().items():
             shown.append(_watch(registry, kind.plural, watch, state))

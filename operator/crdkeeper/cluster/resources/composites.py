@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP, VERSION
+from crdkeeper.cluster.resources.definitions import DEFINITIONS_PATH
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import (
     APPLY_PATCH,
@@ -28,7 +29,6 @@ CLAIMED = f"{GROUP}/claimed-at"
 COMPOSER = f"{GROUP}/composer"
 """Who reports the Events."""
 _COUNT_SECONDS = 10.0
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def _path(name: str) -> str:
@@ -60,7 +60,7 @@ async def apply_crd(client: Client, crd: Mapping[str, Any], live: Mapping[str, A
     since, or if somebody else has created one.
     """
     metadata = dict(crd["metadata"])
-    path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
+    path = f"{DEFINITIONS_PATH}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
     if live is not None:
         # Without force on a CRD that is not there: one that somebody creates now is in conflict, and stays.
         path += "&force=true"
@@ -70,13 +70,13 @@ async def apply_crd(client: Client, crd: Mapping[str, Any], live: Mapping[str, A
 
 async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Delete the CRD, and with it all of its objects. Raises ApiError; 409 if it changed or is another."""
-    path = f"{_CRDS}/{crd['metadata']['name']}"
+    path = f"{DEFINITIONS_PATH}/{crd['metadata']['name']}"
     await _write(client, "DELETE", path, {"preconditions": _as_read(crd)})
 
 
 async def try_deletion(client: Client, crd: Mapping[str, Any]) -> None:
     """Ask whether the CRD may be deleted. Raises ApiError, 409 if it is another; and Unreachable."""
-    path = f"{_CRDS}/{crd['metadata']['name']}"
+    path = f"{DEFINITIONS_PATH}/{crd['metadata']['name']}"
     # In the body: with one, the API server ignores the query, and would delete the CRD.
     body = {"preconditions": {"uid": crd["metadata"]["uid"]}, "dryRun": ["All"]}
     await _write(client, "DELETE", path, body)
@@ -101,7 +101,7 @@ async def patch_metadata(
 ) -> dict[str, Any]:
     """Merge labels and annotations into the CRD, and return it. Raises ApiError; 409 if the CRD changed."""
     body = {"metadata": {**_as_read(crd), **change}}
-    path = f"{_CRDS}/{crd['metadata']['name']}?fieldManager={FIELD_MANAGER}"
+    path = f"{DEFINITIONS_PATH}/{crd['metadata']['name']}?fieldManager={FIELD_MANAGER}"
     return await _write(client, "PATCH", path, body, MERGE_PATCH)
 
 
@@ -112,7 +112,7 @@ async def patch_crd(
     metadata = crd["metadata"]
     # No other object has this version. A uid that differs would be an invalid change, not a conflict.
     same = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
-    path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
+    path = f"{DEFINITIONS_PATH}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
     return await _write(client, "PATCH", path, [same, *operations], JSON_PATCH)
 
 

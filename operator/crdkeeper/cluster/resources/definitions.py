@@ -16,7 +16,7 @@ from crdkeeper.cluster.transport.client import (
 )
 from crdkeeper.cluster.transport.pages import names_in, pages
 
-_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 async def get_definition(client: Client, name: str) -> DefinitionFacts | None:
@@ -27,12 +27,12 @@ async def get_definition(client: Client, name: str) -> DefinitionFacts | None:
 
 async def get_definition_object(client: Client, name: str) -> dict[str, Any] | None:
     """The whole CRD named `plural.group`, by a consistent read; None if there is none."""
-    return await find(client, f"{_PATH}/{name}")
+    return await find(client, f"{DEFINITIONS_PATH}/{name}")
 
 
 async def read_definition(client: Client, name: str) -> bytes | None:
     """The CRD as JSON, not decoded; None if there is none. Raises ApiError or Unreachable."""
-    answer = await client.send("GET", f"{_PATH}/{name}")
+    answer = await client.send("GET", f"{DEFINITIONS_PATH}/{name}")
     if answer.code == 404:
         return None
     if answer.code >= 400:
@@ -47,7 +47,7 @@ async def list_definitions(client: Client, selector: str = "", page: int = 100) 
 
 async def list_definition_names(client: Client) -> list[str]:
     """The names of all CRDs, by a consistent read without their schemas."""
-    return await names_in(client, _PATH)
+    return await names_in(client, DEFINITIONS_PATH)
 
 
 async def list_definition_objects(client: Client, selector: str = "") -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ async def list_definition_objects(client: Client, selector: str = "") -> list[di
 
 async def _definitions(client: Client, selector: str, page: int) -> AsyncIterator[dict[str, Any]]:
     query = f"?limit={page}" + (f"&labelSelector={quote(selector, safe='')}" if selector else "")
-    async for body in pages(client, f"{_PATH}{query}"):
+    async for body in pages(client, f"{DEFINITIONS_PATH}{query}"):
         for each in body["items"]:
             yield each
 
@@ -67,7 +67,7 @@ async def get_revision(client: Client, name: str) -> tuple[str, int] | None:
 
     None if it is gone or being deleted: a deletion does not change the generation.
     """
-    body = await find(client, f"{_PATH}/{name}", accept=METADATA_ONLY)
+    body = await find(client, f"{DEFINITIONS_PATH}/{name}", accept=METADATA_ONLY)
     if body is None:
         return None
     metadata = body["metadata"]
@@ -85,7 +85,7 @@ async def trim_stored_versions(client: Client, definition: DefinitionFacts, keep
         "metadata": {"uid": definition.uid, "resourceVersion": definition.resource_version},
         "status": {"storedVersions": list(keep)},
     }
-    path = f"{_PATH}/{definition.name}/status?fieldManager={FIELD_MANAGER}"
+    path = f"{DEFINITIONS_PATH}/{definition.name}/status?fieldManager={FIELD_MANAGER}"
     await client.request("PATCH", path, body, content_type=MERGE_PATCH)
 
 
@@ -96,5 +96,5 @@ async def patch_definition(
 
     Raises ApiError; 422 also means that one of its tests has failed.
     """
-    path = f"{_PATH}/{quote(name, safe='')}?fieldManager={manager}"
+    path = f"{DEFINITIONS_PATH}/{quote(name, safe='')}?fieldManager={manager}"
     return await client.request("PATCH", path, list(operations), content_type=JSON_PATCH)

@@ -6,6 +6,7 @@ from typing import Any
 
 from crdkeeper.api.meta import API_VERSION, GROUP, VERSION, ObjectMeta
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.cluster.resources.definitions import DEFINITIONS_PATH
 from crdkeeper.cluster.transport.client import (
     APPLY_PATCH,
     MERGE_PATCH,
@@ -26,7 +27,6 @@ BUNDLE_LABEL = f"{GROUP}/bundle"
 BUNDLE_SELECTOR = f"{BUNDLE_LABEL}=conversion"
 BUNDLE_KEY = "conversion.json.gz"
 
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _OURS = f"/apis/{GROUP}/{VERSION}/{VersionConversion.plural}"
 _APPLY = f"?fieldManager={FIELD_MANAGER}&force=true"
 
@@ -138,7 +138,7 @@ async def set_conversion(
     metadata = crd["metadata"]
     pinned = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
     conversion = wanted_conversion(address, metadata["name"], bundle)
-    path = f"{_DEFINITIONS}/{metadata['name']}"
+    path = f"{DEFINITIONS_PATH}/{metadata['name']}"
     if replace:
         config = {"url": None, "service": None, **conversion["webhook"]["clientConfig"]}
         webhook = {**conversion["webhook"], "clientConfig": config}
@@ -166,4 +166,4 @@ async def _apply_definition(
         "metadata": {"name": name, **pinned},
         **({"spec": spec} if spec else {}),
     }
-    await client.request("PATCH", f"{_DEFINITIONS}/{name}{_APPLY}", body, content_type=APPLY_PATCH)
+    await client.request("PATCH", f"{DEFINITIONS_PATH}/{name}{_APPLY}", body, content_type=APPLY_PATCH)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import orjson
 
-from crdkeeper.cluster.resources.definitions import get_revision, list_definition_objects
+from crdkeeper.cluster.resources.definitions import DEFINITIONS_PATH, get_revision, list_definition_objects
 from crdkeeper.cluster.transport.client import Answer as HttpAnswer
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.rehearsal.shadow import (
@@ -23,7 +23,6 @@ from crdkeeper.core.rehearsal.shadow import (
 )
 from crdkeeper.operations.rehearsal.maker import has_ended, this_process
 
-_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SERVED_SECONDS = 60.0
 """How long all API servers may take to serve a shadow."""
 _PAUSE_SECONDS = 0.25
@@ -86,7 +85,7 @@ class Shadow:
         )
         # Wait for a creation that was sent, even when told to stop: otherwise it could be executed after the
         # removal.
-        self._creation = asyncio.ensure_future(self._client.request("POST", _PATH, definition))
+        self._creation = asyncio.ensure_future(self._client.request("POST", DEFINITIONS_PATH, definition))
         try:
             await asyncio.shield(self._creation)
             await self._established()
@@ -119,7 +118,7 @@ class Shadow:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _SERVED_SECONDS
         while True:
-            found = await self._client.request("GET", f"{_PATH}/{self.name}")
+            found = await self._client.request("GET", f"{DEFINITIONS_PATH}/{self.name}")
             conditions = {each["type"]: each for each in (found.get("status") or {}).get("conditions") or ()}
             named = conditions.get("NamesAccepted", {})
             if named.get("status") == "False":
@@ -154,7 +153,7 @@ class Shadow:
         trouble = ""
         for attempt in range(_REMOVALS):
             try:
-                answer = await self._client.send("DELETE", f"{_PATH}/{self.name}")
+                answer = await self._client.send("DELETE", f"{DEFINITIONS_PATH}/{self.name}")
             except Unreachable as error:
                 trouble = str(error)
             else:
@@ -228,7 +227,7 @@ async def remove_left_shadows(client: Client) -> set[str]:
             continue  # labelling a CRD of another group must not delete it
         made_by = str((each["metadata"].get("annotations") or {}).get(MADE_BY) or "")
         if is_stale(each, client.now()) or has_ended(made_by):
-            await client.send("DELETE", f"{_PATH}/{each['metadata']['name']}")
+            await client.send("DELETE", f"{DEFINITIONS_PATH}/{each['metadata']['name']}")
         else:
             taken.add(each["spec"]["names"]["kind"])
     return taken
@@ -238,5 +237,5 @@ async def try_definition(client: Client, definition: Mapping[str, Any], *, exist
     """The CRD as the API server would store it, by a dry run. Raises ApiError: 422 describes the errors."""
     name = quote(definition["metadata"]["name"], safe="")
     if exists:
-        return await client.request("PUT", f"{_PATH}/{name}?dryRun=All", definition)
-    return await client.request("POST", f"{_PATH}?dryRun=All", definition)
+        return await client.request("PUT", f"{DEFINITIONS_PATH}/{name}?dryRun=All", definition)
+    return await client.request("POST", f"{DEFINITIONS_PATH}?dryRun=All", definition)
