@@ -15,6 +15,8 @@ _RATCHETING = (
     "Stored objects stay readable. Since Kubernetes 1.33, an update may leave such a value unchanged."
 )
 _NEW_VERSION = "Add the restriction only to a new version, or let the controller warn instead."
+_LOOSER = "Every valid object stays valid."
+_NEW_VALUES = "Nothing, if the controller can handle the new values."
 
 FIELD_REMOVED = kind(
     "field-removed",
@@ -153,10 +155,7 @@ LIMIT_SATISFIED = kind(
     why="Every value that was valid before stays valid: an enum or a boolean has few enough to try all.",
     remedy="Nothing.",
 )
-LIMIT_LOOSENED = kind(
-    "limit-loosened", NOBODY, why="Every valid object stays valid.",
-    remedy="Nothing, if the controller can handle the new values.",
-)  # fmt: skip
+LIMIT_LOOSENED = kind("limit-loosened", NOBODY, why=_LOOSER, remedy=_NEW_VALUES)
 PATTERN_TIGHTENED = kind(
     "pattern-tightened",
     _STRICTER,
@@ -172,7 +171,7 @@ PATTERN_CHANGED = kind(
     "that only the old one matches are refused.",
     remedy="Make sure that the new pattern matches everything that the old one did.",
 )
-PATTERN_LOOSENED = kind("pattern-loosened", NOBODY, why="Every valid object stays valid.", remedy="Nothing.")
+PATTERN_LOOSENED = kind("pattern-loosened", NOBODY, why=_LOOSER, remedy="Nothing.")
 FORMAT_TIGHTENED = kind(
     "format-tightened",
     _STRICTER,
@@ -318,10 +317,7 @@ RULE_TIGHTENED = kind(
     why="Objects that satisfied the old rule violate the new one and are refused. " + _RATCHETING,
     remedy=_NEW_VERSION,
 )
-RULE_REMOVED = kind(
-    "rule-removed", NOBODY, why="Every valid object stays valid.",
-    remedy="Nothing, if the controller can handle the new values.",
-)  # fmt: skip
+RULE_REMOVED = kind("rule-removed", NOBODY, why=_LOOSER, remedy=_NEW_VALUES)
 RULE_REWORDED = kind(
     "rule-reworded", NOBODY, why="The same objects are refused, with a different message.", remedy="Nothing."
 )
@@ -339,7 +335,7 @@ JUNCTOR_CHANGED = kind(
     why="crdkeeper cannot decide whether allOf, anyOf, oneOf or not accept everything that they did.",
     remedy="Make sure that no object becomes invalid: try real ones with `kubectl apply --dry-run=server`.",
 )
-JUNCTOR_LOOSENED = kind("junctor-loosened", NOBODY, why="Every valid object stays valid.", remedy="Nothing.")
+JUNCTOR_LOOSENED = kind("junctor-loosened", NOBODY, why=_LOOSER, remedy="Nothing.")
 
 LIST_MERGED = kind(
     "list-merged",
