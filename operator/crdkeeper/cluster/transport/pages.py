@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
-from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Client
+from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Client, Unreachable
 
 _NAMED = 100
 """Objects in a page of which only the names are wanted: an annotation can have 256 KiB."""
@@ -15,13 +15,19 @@ async def pages(
 ) -> AsyncIterator[dict[str, Any]]:
     """The List objects of a consistent read; `path` has at least the parameter limit.
 
-    Raises ApiError and Unreachable; ApiError 410 if the list takes longer than the server keeps its state.
+    Raises ApiError and Unreachable, the latter also for an answer that is no list; ApiError 410 if the list
+    takes longer than the server keeps its state.
     Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks
     """
     token = ""
     while True:
         body = await client.request("GET", f"{path}{token}", accept=accept)
-        yield body
+        # An empty list of metadata is null.
+        listed = "items" in body and isinstance(body["items"], list | None)
+        if not listed or not isinstance(body.get("metadata"), dict):
+            client.distrust()
+            raise Unreachable(f"GET {path}: the answer is not a list")
+        yield {**body, "items": body["items"] or []}
         if not body["metadata"].get("continue"):
             return
         token = f"&continue={quote(body['metadata']['continue'], safe='')}"
@@ -34,6 +40,5 @@ async def names_in(client: Client, collection: str) -> list[str]:
     """
     found = []
     async for body in pages(client, f"{collection}?limit={_NAMED}", accept=METADATA_ONLY_LIST):
-        # An empty list of metadata is null.
-        found += [str(each["metadata"]["name"]) for each in body["items"] or ()]
+        found += [str(each["metadata"]["name"]) for each in body["items"]]
     return found
