@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
-from crdkeeper.core.diagnosis.conversionfailures import essence
+from crdkeeper.core.diagnosis.conversionfailures import blames_webhook, essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
@@ -22,6 +22,8 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 _TYPE = "SubresourcesReady"
 _ABSENT = re.compile('the spec replicas field ".*" does not exist')
 """The API server's message (ScaleREST.Get in registry/customresource/etcd.go)."""
+_OF_VALUE = "accessor error: "
+"""What it says of a value of the wrong type (NestedInt64 and NestedString of apimachinery)."""
 NONE_DECLARED = Reason(_TYPE, "True", "NoneDeclared", "No served version has a status or scale subresource.")
 DECLARED = Reason(
     _TYPE,
@@ -81,7 +83,8 @@ NOT_ASKED = Reason(
     _TYPE,
     "Unknown",
     "APIServerUnavailable",
-    "The fields are declared, but the API server did not answer, was too busy, or does not serve the kind.",
+    "The fields are declared, but the API server did not answer, was too busy, could not read the object, or "
+    "does not serve the kind.",
     "Nothing: crdkeeper tries again.",
 )
 PATH_NOT_DECLARED = Reason(
@@ -137,7 +140,7 @@ def judge(facts: SubresourceFacts) -> Verdict:
         return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")
     failed = [(each, each.failure) for each in probe.reads if each.failure is not None]
     for read, failure in failed:
-        if failure.trouble is ProbeTrouble.FAILED and not _is_only_absent(failure):
+        if _is_of_the_value(failure):
             return _verdict(SCALE_FAILS, _unread(read, failure))
     failures = [probe.failure, *(each for _, each in failed if not _is_only_absent(each))]
     failure_ = next((each for each in failures if each is not None), None)
@@ -146,6 +149,15 @@ def judge(facts: SubresourceFacts) -> Verdict:
     if failure_ is not None:
         return _verdict(NOT_ASKED, f"{facts.definition.name} could not be read: {essence(failure_.message)}.")
     return _judge_sound(declared, probe)
+
+
+def _is_of_the_value(failure: Failure) -> bool:
+    """Whether the object was read, and has a value that cannot be in /scale.
+
+    A conversion webhook may say the same of what it converts.
+    """
+    said = failure.message
+    return failure.trouble is ProbeTrouble.FAILED and _OF_VALUE in said and not blames_webhook(said)
 
 
 def _is_only_absent(failure: Failure) -> bool:

@@ -240,6 +240,29 @@ def test_a_scale_that_cannot_be_read(trouble: ProbeTrouble, reason: str) -> None
     assert "accessor error: <nil> is of the type string, expected int64" in said.message
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "etcdserver: leader changed",
+        "conversion webhook for example.com/v2, Kind=Widget failed: Post "
+        '"https://webhook.example.com/convert?timeout=30s": EOF',
+        # A webhook in Go may use the same functions as the API server.
+        "conversion webhook for example.com/v2, Kind=Widget failed: .spec.size accessor error: 1 is of the "
+        "type int64, expected string",
+    ],
+)
+def test_a_failure_of_the_server_or_a_webhook_is_not_the_objects(message: str) -> None:
+    failure = Failure(ProbeTrouble.FAILED, 500, message)
+    reads = (ScaleRead("v1", "ns/w1", failure), ScaleRead("v2", "ns/w1"))
+    said = verdict(declared(scale=SCALE), ScaleProbe(reads))
+    assert (said.reason, said.reason.status) == (subresources.NOT_ASKED, "Unknown")
+    assert message in said.message
+
+    own = Failure(ProbeTrouble.FAILED, 500, ".spec.replicas accessor error: x is of the type string")
+    both = (*reads, ScaleRead("v3", "ns/w1", own))
+    assert verdict(declared(scale=SCALE), ScaleProbe(both)).reason is subresources.SCALE_FAILS
+
+
 def test_an_object_without_the_optional_replicas_is_in_order() -> None:
     text = 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
     failure = Failure(ProbeTrouble.FAILED, 500, text)
