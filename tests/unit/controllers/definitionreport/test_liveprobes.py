@@ -1,6 +1,5 @@
 """When reports run which probes, and that a census resumes where it was."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,7 +21,7 @@ from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, Vers
 from crdkeeper.core.diagnosis.deletion import Blockers
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.registry import PROBED
-from crdkeeper.core.diagnosis.scalers import Scalers, Unseen
+from crdkeeper.core.diagnosis.scalers import Unseen
 from crdkeeper.core.diagnosis.scaling import Scaling, ScalingFault, ScalingTrouble
 from crdkeeper.core.diagnosis.statuswriters import StatusWriters, Writers
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
@@ -371,30 +370,3 @@ async def test_so_is_how_far_a_first_census_has_got(tmp_path: Path, monkeypatch:
     assert failed.failure is not None
     assert mended.failure is None
     assert (last.objects, last.complete) == (4, True)
-
-
-async def test_autoscalers_are_listed_once_for_all(tmp_path: Path) -> None:
-    """Each answer of a list is one page, so that any further request would fail."""
-    empty = json({"metadata": {}, "items": []})
-    async with client_of(tmp_path, empty, empty) as (server, client):
-        ask = probe(client, "scaling").ask
-        found = await asyncio.gather(*(ask(subject(), None) for _ in range(50)))
-    assert found == [Scaling()] * 50
-    assert [each.path for each in server.requests] == [
-        "/apis/autoscaling/v2/horizontalpodautoscalers",
-        "/apis/policy/v1/poddisruptionbudgets",
-    ]
-
-
-async def test_a_list_of_budgets_knows_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = [Scalers(missing=frozenset(("ns/b",)))]
-
-    async def listed(_: object, former: Scalers) -> Scalers:
-        lists.append(former)
-        return lists[0]
-
-    monkeypatch.setattr(liveprobes, "list_scalers", listed)
-    monkeypatch.setattr(liveprobes, "_SCALING", -1.0)
-    ask = probe(None, "scaling").ask
-    assert await ask(subject(), None) == await ask(subject(), None) == Scaling()
-    assert lists[1:] == [Scalers(), lists[0]]
