@@ -194,6 +194,8 @@ def _status_seconds(found: StatusWriters) -> float:
 def _census_seconds(found: Census) -> float:
     if found.failure is not None:
         return _FORBIDDEN if found.failure.trouble is ProbeTrouble.FORBIDDEN else _RETRY
+    if found.held_up:
+        return _RETRY
     if found.renewing or not found.complete:
         return _SOON
     often = len(found.versions) > 1 and found.objects <= _SMALL
@@ -258,7 +260,8 @@ class _Censuses:
         lasting = walk.failure is not None and walk.failure.trouble is ProbeTrouble.FORBIDDEN
         if former is None or not former.complete or lasting:
             return under_way
-        return replace(former, renewing=True, counting=under_way.counting)
+        held_up = walk.failure is not None
+        return replace(former, renewing=True, held_up=held_up, counting=under_way.counting)
 
     def _before(self, name: str, mark: str) -> CountInProgress | None:
         """What a former operator has counted, if that may be continued."""

@@ -70,6 +70,8 @@ class Census:
     """Why it is not complete, if it is not just in progress."""
     renewing: bool = False
     """Whether a newer census is in progress: this one remains valid until that one is complete."""
+    held_up: bool = False
+    """Whether the newer one could not go on when it was last tried."""
     counting: CountInProgress | None = None
     """How far the count in progress has got, for the next operator."""
 

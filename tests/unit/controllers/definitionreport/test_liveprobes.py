@@ -130,6 +130,7 @@ SCALED = (ScaleRead("v1", "ns/w"),)
         ("census", census(versions={"v1": 1, "v2": 9}, objects=1_000_000), 6 * 3600),
         ("census", census(complete=False), 1),
         ("census", census(renewing=True), 1),
+        ("census", census(renewing=True, held_up=True), 30),
         ("census", census(failure=DOWN, complete=False), 30),
         ("census", census(failure=NO, complete=False), 300),
     ],
@@ -177,6 +178,14 @@ async def test_a_former_census_stands_until_the_next_is_complete(
         *under_way, last = await censuses(client, 4, former)
     assert all((each.objects, each.complete, each.renewing) == (7, True, True) for each in under_way)
     assert (last.objects, last.complete, last.renewing) == (2, True, False)
+
+
+async def test_a_renewal_that_fails_is_tried_again_less_soon(tmp_path: Path) -> None:
+    former = census(objects=7)
+    async with client_of(tmp_path, failure(404, "NotFound", "down"), page("a")) as (_, client):
+        failed, renewed = await censuses(client, 2, former)
+    assert failed == replace(former, renewing=True, held_up=True)
+    assert (renewed.objects, renewed.complete, renewed.held_up) == (1, True, False)
 
 
 async def test_a_right_that_is_taken_away_shows(tmp_path: Path) -> None:
