@@ -22,7 +22,7 @@ from crdkeeper.api.texts import bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
-from crdkeeper.core.diagnosis.conditions import ready, versions
+from crdkeeper.core.diagnosis.conditions import ready, terminating, versions
 from crdkeeper.core.diagnosis.facts import ReportFacts, SeenDefinition
 from crdkeeper.core.diagnosis.findings import FindingSummary
 from crdkeeper.core.diagnosis.registry import ASSESSED, CONDITIONS, PROBED, REASONS
@@ -180,6 +180,8 @@ def wanted_report(
         for type_ in {*pending, *(ASSESSED if facts.assessment.recorded else ())}
         if type_ in reported
         and (verdict := _as_reported(type_, reported[type_], definition.generation)) is not None
+        # Terminating waits for a probe only in a deletion, which leaves the generation as it is.
+        and verdict.reason is not terminating.NOT_TERMINATING
     }
     judged = [kept.get(each.type) or each.judge(facts) for each in CONDITIONS]
     verdicts = [ready.summarize(judged, findings), *judged]

@@ -12,6 +12,7 @@ from crdkeeper.core.diagnosis import registry
 from crdkeeper.core.diagnosis.assessment import Assessment, assess
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conditions import established, namesaccepted
+from crdkeeper.core.diagnosis.deletion import CLEANUP
 from crdkeeper.core.diagnosis.facts import LiveFacts
 from crdkeeper.core.diagnosis.findings import collect
 from crdkeeper.core.diagnosis.report import (
@@ -180,6 +181,18 @@ def test_else_it_is_judged_by_what_is_known(before: ReportedCondition) -> None:
     reported = {"VersionsCurrent": before}
     assert wanted_report(facts(), reported, PENDING) == wanted_report(facts(), reported)
     assert message(wanted_report(facts(), reported, PENDING), "VersionsCurrent") != before.message
+
+
+def test_that_there_was_no_deletion_does_not_stay_in_one() -> None:
+    """A deletion leaves the generation of the CRD as it is."""
+    before = wanted_report(facts(), {})
+    deleted = facts(deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[CLEANUP])
+    wanted = wanted_report(deleted, before.reported, {"Terminating"})
+    assert reason(wanted, "Terminating") == ("True", "Pending")
+    assert reason(wanted, "Ready") == ("False", "Pending")
+    left = ReportedCondition("True", "ObjectsLeft", NOW, 2, "As it was reported.")
+    again = wanted_report(deleted, {"Terminating": left}, {"Terminating"})
+    assert message(again, "Terminating") == "As it was reported."
 
 
 def test_an_unchanged_crd_needs_no_write_after_a_restart() -> None:
