@@ -89,7 +89,7 @@ def judge(
         return Verdict(CURRENT, f"All objects are stored in {definition.storage_version}.")
     current = definition.storage_version
     old = f"Objects may be stored in {', '.join(outdated)}; the storage version is {current}."
-    at_work = _at_work(migrations)
+    at_work = _at_work(definition, migrations)
     if at_work is None:
         remedy = f"Run `{_MIGRATE} {definition.name}`, or let a DefinitionPolicy select the CRD."
         return Verdict(
@@ -130,12 +130,23 @@ def being_rewritten(migrations: Iterable[StorageMigration]) -> str:
     return " ".join(sorted(f"{each.metadata.uid}@{each.metadata.resource_version}" for each in writing))
 
 
-def _at_work(migrations: Sequence[StorageMigration]) -> StorageMigration | None:
-    """The migration that should fix it: the newest unfinished one, else the newest that failed."""
+def _at_work(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -> StorageMigration | None:
+    """The migration that should fix it: the newest unfinished one, else the last one if it failed.
+
+    One that is unfinished goes on with a CRD that was re-created; what ended before is not about that.
+    """
     executing = [each for each in migrations if each.spec.mode == "Execute"]
     unfinished = [each for each in executing if each.status.completion_time is None]
-    failed = [each for each in executing if _failed(each)]
-    return max(unfinished or failed, key=_age_key, default=None)
+    if unfinished:
+        return max(unfinished, key=_age_key)
+    ended = [each for each in executing if _is_about(definition, each)]
+    last = max(ended, key=lambda each: (each.status.completion_time, _age_key(each)), default=None)
+    return last if last is not None and _failed(last) else None
+
+
+def _is_about(definition: DefinitionFacts, migration: StorageMigration) -> bool:
+    target = migration.status.target
+    return target is not None and target.uid == definition.uid
 
 
 def _failed(migration: StorageMigration) -> bool:

@@ -8,17 +8,25 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.core.diagnosis.conditions import storage
 from crdkeeper.core.diagnosis.verdict import Reason
 from crdkeeper.core.policy.labels import MIGRATION_LABEL, MODES
-from tests.unit.builders import NAME, definition, later, migration, with_condition
+from tests.unit.builders import NAME, definition, later, migration, target, with_condition
 
 
 def smig(
-    name: str = "m", succeeded: str = "Unknown", *, done: bool = False, created: float = 0, **fields: Any
+    name: str = "m",
+    succeeded: str = "Unknown",
+    *,
+    done: bool = False,
+    created: float = 0,
+    lasted: float = 1,
+    uid: str = "u1",
+    **fields: Any,
 ) -> StorageMigration:
-    """A migration of widgets.example.com with that Succeeded condition."""
+    """A migration of widgets.example.com with that Succeeded condition, begun for the CRD with that uid."""
     made = migration(name, **fields)
     made.metadata.creation_timestamp = later(created)
+    made.status.target = target(uid=uid)
     if done:
-        made.status.completion_time = later(created + 1)
+        made.status.completion_time = later(created + lasted)
     return with_condition(made, "Succeeded", succeeded, "ObjectsRefused")  # type: ignore[arg-type]
 
 
@@ -48,6 +56,21 @@ def smig(
             "StorageMigration b is running",
         ),
         (("v2",), [smig(succeeded="False")], storage.CURRENT, "v2"),
+        # What was superseded, and what was about a former CRD of the name.
+        (
+            ("v1", "v2"),
+            [smig("old", "False", done=True), smig("new", "True", done=True, created=5)],
+            storage.OLD_VERSIONS_STORED,
+            "Run",
+        ),
+        (
+            ("v1", "v2"),
+            [smig("long", "False", done=True, lasted=9), smig("short", "True", done=True, created=5)],
+            storage.MIGRATION_FAILING,
+            "describe smig long",
+        ),
+        (("v1", "v2"), [smig("m", "False", done=True, uid="u0")], storage.OLD_VERSIONS_STORED, "Run"),
+        (("v1", "v2"), [smig(uid="u0")], storage.MIGRATING, "m is running"),
     ],
 )
 def test_verdict(
