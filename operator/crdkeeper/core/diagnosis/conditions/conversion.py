@@ -176,6 +176,7 @@ def judge(facts: ConversionFacts) -> Verdict:
     reason, said = (
         _failed_read(webhook, probe)
         or _unusable_bundle(probe)
+        or _unneeded(facts.definition, webhook)
         or _bad_certificate(webhook, probe, facts.now)
         or _no_answer(facts.definition, probe)
         or _unproven(facts.definition, webhook, probe)
@@ -214,6 +215,14 @@ def _is_conversions(failure: Failure) -> bool:
     return failure.trouble is ProbeTrouble.SILENT or is_unconverted(failure.message)
 
 
+def _unneeded(definition: DefinitionFacts, webhook: WebhookFacts) -> _Found | None:
+    """Nothing waits for the certificate of a webhook that is not called."""
+    if len(definition.served_versions) != 1 or definition.stored_versions != definition.served_versions:
+        return None
+    said = f"{definition.storage_version} is the only version that is served and stored"
+    return NOTHING_TO_CONVERT, f"{said}: the {webhook} is not called."
+
+
 def _bad_certificate(webhook: WebhookFacts, probe: ConversionProbe, now: datetime) -> _Found | None:
     expiry, serving = next_expiry(probe.bundle, probe.serving, now), probe.serving
     if expiry is not None and expiry.expired:
@@ -237,10 +246,6 @@ def _no_answer(definition: DefinitionFacts, probe: ConversionProbe) -> _Found | 
 
 
 def _unproven(definition: DefinitionFacts, webhook: WebhookFacts, probe: ConversionProbe) -> _Found | None:
-    if len(definition.served_versions) == 1 and definition.stored_versions == definition.served_versions:
-        only = definition.storage_version
-        said = f"{only} is the only version that is served and stored: the {webhook} is not called."
-        return NOTHING_TO_CONVERT, said
     called = any(each.outcome is Read.CONVERTED for each in probe.reads)
     # Objects may be stored at two versions, but each only at one of them.
     if called or sum(each.outcome is Read.UNCERTAIN for each in probe.reads) > 1:

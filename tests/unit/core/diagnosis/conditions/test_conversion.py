@@ -179,6 +179,17 @@ def test_one_version_needs_no_webhook() -> None:
     assert found.reason is conversion.NOTHING_TO_CONVERT
 
 
+def test_nothing_waits_for_the_certificate_of_a_webhook_that_is_not_called() -> None:
+    found = verdict(STORED, served=("v2",), bundle=(certificate(-1),))
+    assert found.reason is conversion.NOTHING_TO_CONVERT
+    assert found.message.endswith("is not called. The caBundle (CN=webhook) expired on 2026-01-01T03:04:05Z.")
+    refused = Handshake("webhook.example.com:443", certificate(300), "self-signed", untrusted=True)
+    assert verdict(STORED, served=("v2",), serving=refused).reason is conversion.NOTHING_TO_CONVERT
+    # A new CRD with such a bundle is not established.
+    found = verdict(STORED, served=("v2",), bundle_error="no PEM")
+    assert found.reason is conversion.CA_BUNDLE_INVALID
+
+
 def test_a_service_without_a_bundle() -> None:
     assert verdict(webhook=SERVICE).reason is conversion.CA_BUNDLE_MISSING
     # What works, works.
