@@ -72,7 +72,7 @@ def just_changed(client: Client, definition: DefinitionFacts) -> bool:
 
 def silence(seconds: float) -> Failure:
     """There was no answer in time."""
-    return Failure(ProbeTrouble.SILENT, 0, f"no response within {seconds:g} seconds")
+    return Failure(ProbeTrouble.SILENT, 0, f"no response within {seconds:g} seconds", late=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ async def _first_of(client: Client, collection: str) -> Answer | Failure:
     if said := await would_hang(client, collection):
         return Failure(ProbeTrouble.SILENT, 0, said)
     found = await look(client, f"{collection}?limit=1", accept=METADATA_ONLY_LIST)
-    if found == (late := silence(SECONDS)):
-        hung(client, collection, late.message)
+    if isinstance(found, Failure) and found.late:
+        hung(client, collection, found.message)
     return found
 
 

@@ -43,6 +43,8 @@ class Failure:
     """HTTP status; 0 if there was no response."""
     message: str
     """The API server's message, if there was one."""
+    late: bool = False
+    """Whether it was given up because there was no answer in time, and not because a connection was lost."""
 
     @property
     def passing(self) -> bool:

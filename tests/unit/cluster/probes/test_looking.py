@@ -67,14 +67,14 @@ async def test_silence_has_an_end(tmp_path: Path) -> None:
     async with client_of(tmp_path, silent(end)) as (_, client):
         found = await look(client, "/x", seconds=0.1)
         end.set()
-    assert found == Failure(ProbeTrouble.SILENT, 0, "no response within 0.1 seconds")
+    assert found == Failure(ProbeTrouble.SILENT, 0, "no response within 0.1 seconds", late=True)
 
 
 async def test_a_lost_connection_is_silence(tmp_path: Path) -> None:
     async with client_of(tmp_path, hang_up) as (_, client):
         found = await look(client, "/x")
     assert isinstance(found, Failure)
-    assert found.trouble is ProbeTrouble.SILENT
+    assert (found.trouble, found.late) == (ProbeTrouble.SILENT, False)
 
 
 async def test_the_first_object_is_looked_for_at_the_storage_version(tmp_path: Path) -> None:
@@ -114,7 +114,8 @@ async def test_what_hung_is_not_listed_again(tmp_path: Path, monkeypatch: pytest
     async with client_of(tmp_path, *answers) as (server, client):
         for _ in range(2):
             found = await first_object(client, definition())
-            assert found == Failure(ProbeTrouble.SILENT, 0, "no response within 1 seconds")
+            assert isinstance(found, Failure)
+            assert (found.trouble, found.message) == (ProbeTrouble.SILENT, "no response within 1 seconds")
         lists = [f"{V2}/widgets?limit=1", f"{V1}/widgets?limit=1"]
         looks = [f"{each}/widgets?limit=1&fieldSelector=metadata.name%21%3D." for each in (V2, V1)]
         assert [path for _, path in server.seen] == [*lists, *looks]

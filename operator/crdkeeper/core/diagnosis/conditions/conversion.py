@@ -205,14 +205,13 @@ def _failed_read(webhook: WebhookFacts, probe: ConversionProbe) -> _Found | None
     else:
         return None
     # The preceding list succeeded, so the webhook causes the delay.
-    silent = failure.trouble is ProbeTrouble.SILENT
-    reason = TIMEOUT if silent else _BY_CAUSE[classify(failure.message)]
+    reason = TIMEOUT if failure.late else _BY_CAUSE[classify(failure.message)]
     return reason, f"{what}: {essence(failure.message)}.{more}"
 
 
 def _is_conversions(failure: Failure) -> bool:
     """Whether an object could not be read because it could not be converted."""
-    return failure.trouble is ProbeTrouble.SILENT or is_unconverted(failure.message)
+    return failure.late or is_unconverted(failure.message)
 
 
 def _unneeded(definition: DefinitionFacts, webhook: WebhookFacts) -> _Found | None:

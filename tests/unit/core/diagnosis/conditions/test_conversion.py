@@ -32,6 +32,7 @@ BLAME = (
     "conversion webhook for example.com/v2, Kind=Widget "
 )
 POST = 'failed: Post "https://webhook.example.com/convert?timeout=30s": '
+LATE = Failure(ProbeTrouble.SILENT, 0, "no response within 10 seconds", late=True)
 
 
 def failed(message: str = "", trouble: ProbeTrouble = ProbeTrouble.FAILED, code: int = 500) -> VersionRead:
@@ -126,7 +127,7 @@ def test_a_list_that_fails_by_the_webhook() -> None:
 
 
 def test_more_versions_than_one_fail() -> None:
-    second = VersionRead("v3", Read.FAILED, Failure(ProbeTrouble.SILENT, 0, "no response within 10 seconds"))
+    second = VersionRead("v3", Read.FAILED, LATE)
     found = verdict(failed(BLAME + "failed: no"), second)
     assert "It cannot be read at v3 either." in found.message
 
@@ -134,7 +135,8 @@ def test_more_versions_than_one_fail() -> None:
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [
-        (Failure(ProbeTrouble.SILENT, 0, "no response within 10 seconds"), "WebhookTimeout"),
+        (LATE, "WebhookTimeout"),
+        (Failure(ProbeTrouble.SILENT, 0, "GET /apis/x: Connection reset by peer"), "APIServerUnavailable"),
         (Failure(ProbeTrouble.BUSY, 429, "storage is (re)initializing"), "APIServerUnavailable"),
         (Failure(ProbeTrouble.FAILED, 500, "etcdserver: leader changed"), "APIServerUnavailable"),
         (Failure(ProbeTrouble.FORBIDDEN, 403, "cannot get resource"), "NotPermitted"),
