@@ -1,7 +1,7 @@
 """A report as it should be, and what has changed since it was last written: values to compare."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -48,6 +48,13 @@ class ReportedCondition:
     """The generation of the CRD for which it was reported."""
     message: str = ""
     """The message, kept only for conditions that take long to determine again."""
+    known_before: tuple[ConditionStatus, str] | None = field(default=None, compare=False)
+    """Status and reason before it became Unknown. They are not stored: a restarted operator has none."""
+
+    @property
+    def last_known(self) -> tuple[ConditionStatus, str] | None:
+        """Status and reason as they were last known; None if they were not."""
+        return self.known_before if self.status == "Unknown" else (self.status, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,16 +348,17 @@ def _tell(
     same = before is not None and before.status == reason.status
     since = before.since if before is not None and same else now
     message = bounded(verdict.message) if reason.condition in _CARRIED else ""
-    return ReportedCondition(reason.status, reason.name, since, generation, message)
+    known = before.last_known if before is not None and reason.status == "Unknown" else None
+    return ReportedCondition(reason.status, reason.name, since, generation, message, known)
 
 
 def _is_news(reason: Reason, before: ReportedCondition | None) -> bool:
     """Whether to send an Event: for each problem, and when it is over.
 
-    Ready only summarizes what the other conditions have reported. Unknown is not news.
+    Ready only summarizes what the other conditions have reported. Unknown is not news: what is known after it
+    is compared with what was known before.
     """
     if reason.condition == "Ready" or reason.status == "Unknown":
         return False
-    if before is None or before.status == "Unknown":
-        return not reason.healthy
-    return (before.status, before.reason) != (reason.status, reason.name)
+    known = before.last_known if before is not None else None
+    return not reason.healthy if known is None else known != (reason.status, reason.name)

@@ -149,6 +149,19 @@ def test_what_becomes_known_is_news_only_if_it_is_bad() -> None:
     assert changed(unknown, conditions=REFUSED) == ["KindConflict", "NotAccepted"]
 
 
+def test_what_is_known_again_is_news_if_it_is_not_as_before() -> None:
+    """A change of the CRD has conditions probed again, which are Unknown until then."""
+    bad = wanted_report(facts(conditions=REFUSED), {})
+    unknown = wanted_report(facts(conditions=()), bad.reported)
+    still = wanted_report(facts(conditions=()), unknown.reported)
+    assert unknown.changes == still.changes == []
+    for before in (unknown, still):
+        assert changed(before) == ["NoConflicts", "Established"]
+        assert changed(before, conditions=REFUSED) == []
+    good = wanted_report(facts(), unknown.reported)
+    assert changed(wanted_report(facts(conditions=()), good.reported)) == []
+
+
 # Across a restart
 
 
