@@ -6,6 +6,7 @@ pods are only looked for by selector in one namespace, and counted only for few 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Protocol
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
@@ -82,7 +83,7 @@ async def list_scalers(client: Client, former: Scalers) -> Scalers:
         short=short,
         unseen=tuple(each for each in unseen if each is not None),
     )
-    if found.interrupted:
+    if found.interrupted(LIST_BUDGETS):
         unknown = {*former.missing}
     return replace(found, missing=frozenset(missing | (unknown & former.missing)))
 
@@ -125,20 +126,27 @@ async def probe_scaling(
     key = definition.group, definition.kind
     autoscalers = in_turn(scalers.autoscalers.get(key, ()), _MOST_TARGETS)
     why = unscalable(definition, declared)
+    former = former or Scaling()
     troubles: list[ScalingTrouble] = []
     unseen = [*scalers.unseen]
     sightings: dict[str, Sighting] = {}
+    silent: Unseen | None = None
     for each in autoscalers:
         if why:
             troubles.append(cannot_scale(each, why))
             continue
-        before = former.sightings.get(str(each)) if former is not None else None
-        found = await _target(client, definition, each, before)
+        before = former.sightings.get(str(each))
+        # After one without an answer, the others would be as slow.
+        found = silent or await _target(client, definition, each, before)
         if isinstance(found, Unseen):
             trouble = target_unread(each, found.failure)
-            unseen += [found] if trouble is None else []
-            if found.failure.trouble is ProbeTrouble.SILENT:
-                break  # the others would be as slow
+            unseen += [found] if trouble is None and found is not silent else []
+            silent = found if found.failure.trouble is ProbeTrouble.SILENT else None
+            if before is not None and found.failure.passing:
+                # What is known stays, or one such failure would begin the time anew.
+                seen = sighted(before.scale, each, before, client.now())
+                sightings[str(each)] = seen
+                trouble = trouble or target_trouble(each, seen, None, client.now())
         else:
             seen, pods = found
             sightings[str(each)] = seen
@@ -146,13 +154,16 @@ async def probe_scaling(
             if isinstance(pods, Failure) and trouble is None:
                 unseen.append(Unseen(LIST_PODS, pods))
         troubles += [trouble] if trouble is not None else []
+    if not why and scalers.interrupted(LIST_AUTOSCALERS):
+        listed = {str(each) for each in autoscalers}
+        unlisted = (each for each in former.sightings.items() if each[0] not in listed)
+        sightings.update(islice(unlisted, _MOST_TARGETS - len(sightings)))
     for budget in scalers.budgets:
         failing = budget_trouble(budget, definition, declared)
         troubles += [failing] if failing is not None else []
     shortages: dict[str, Shortage] = {}
     if not why:
-        known = former.shortages if former is not None else {}
-        shortages, unread = await _shortages(client, definition, scalers, known)
+        shortages, unread = await _shortages(client, definition, scalers, former.shortages)
         unseen += [unread] if unread is not None else []
     for name, lack in shortages.items():
         lasting = short_trouble(name, lack, client.now())
@@ -176,7 +187,8 @@ async def _shortages(
     What is known of a budget stays as long as requests get no answer, which say nothing about it.
     """
     listed = {str(each) for each in scalers.short}
-    found = {name: each for name, each in known.items() if scalers.interrupted and name not in listed}
+    interrupted = scalers.interrupted(LIST_BUDGETS)
+    found = {name: each for name, each in known.items() if interrupted and name not in listed}
     left, lost = _MOST_TARGETS, None
     for budget in scalers.short:
         read: int | Failure | None = budget.unseen.failure if budget.unseen is not None else None

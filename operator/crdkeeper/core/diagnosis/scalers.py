@@ -129,10 +129,9 @@ class Scalers:
     unseen: tuple[Unseen, ...] = ()
     """Why not all could be listed."""
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether there may be budgets that only this time were not listed."""
-        return any(each.rule == LIST_BUDGETS and each.failure.passing for each in self.unseen)
+    def interrupted(self, rule: str) -> bool:
+        """Whether there may be some that only this time were not listed, of those that the rule is about."""
+        return any(each.rule == rule and each.failure.passing for each in self.unseen)
 
 
 def pod_owners(pods: Iterable[Mapping[str, Any]]) -> tuple[PodOwner, ...]:

@@ -1,5 +1,6 @@
 """What is told of autoscalers and budgets when some of it cannot be seen."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,28 @@ from aiohttp import web
 from crdkeeper.cluster.probes import budgetpods
 from crdkeeper.cluster.probes.budgetpods import BudgetPods, PodPage
 from crdkeeper.cluster.probes.scaling import list_scalers, probe_scaling
-from crdkeeper.core.diagnosis.conditions.scaling import NOT_ASKED, PODS_MISSING, ScalingFacts, judge
+from crdkeeper.core.diagnosis.conditions.scaling import (
+    NOT_ASKED,
+    PODS_MISSING,
+    REPLICAS_NOT_FOLLOWED,
+    ScalingFacts,
+    judge,
+)
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.scalers import (
+    LIST_AUTOSCALERS,
     LIST_BUDGETS,
     LIST_PODS,
+    Autoscaler,
     FailingBudget,
     Scalers,
     ShortBudget,
     Unseen,
 )
-from crdkeeper.core.diagnosis.scaling import Scaling, Shortage
+from crdkeeper.core.diagnosis.scaling import Scaling, SeenScale, Shortage, Sighting
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 from tests.unit.builders import NOW, definition
-from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, json
 
 FAILED = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "no scale"}
 NONE: dict[str, Any] = {"metadata": {}, "items": []}
@@ -233,6 +242,68 @@ async def test_what_has_lasted_is_told_also_without_an_answer(tmp_path: Path) ->
         declared = DeclaredSubresources(scaled=("v1", "v2"))
         found = await probe_scaling(client, definition(), declared, scalers, Scaling(shortages=long_ago))
     assert judge(ScalingFacts(definition(), declared, found)).reason is PODS_MISSING
+
+
+AUTOSCALER = Autoscaler("ns", "a", "w", desired=3)
+SIGHTED = {"ns/a": Sighting(SeenScale(3, 2, "app=w"), 3, NOW)}
+BOTH = DeclaredSubresources(scaled=("v1", "v2"))
+
+
+async def sightings(
+    directory: Path, scalers: Scalers, *answers: Handler, known: Mapping[str, Sighting] = SIGHTED
+) -> Scaling:
+    """What is found after that was known of targets."""
+    async with client_of(directory, *answers) as (_, client):
+        return await probe_scaling(client, definition(), BOTH, scalers, Scaling(sightings=known))
+
+
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        (failure(504, "Timeout", "slow"), True),
+        (failure(500, "InternalError", "etcdserver: leader changed"), True),
+        (hang_up, True),
+        (failure(404, "NotFound", "no such object"), False),
+        (failure(403, "Forbidden", "widgets/scale is forbidden"), False),
+    ],
+)
+async def test_what_is_known_of_a_target_stays_without_an_answer(
+    tmp_path: Path, answer: Handler, stays: bool
+) -> None:
+    found = await sightings(tmp_path, Scalers(autoscalers={KIND: (AUTOSCALER,)}), answer)
+    assert found.sightings == (SIGHTED if stays else {})
+
+
+async def test_what_is_known_of_targets_after_a_silent_one_stays(tmp_path: Path) -> None:
+    two = Scalers(autoscalers={KIND: (AUTOSCALER, replace(AUTOSCALER, name="b"))})
+    known = {**SIGHTED, "ns/b": SIGHTED["ns/a"]}
+    # A lost connection is tried again by the HTTP client.
+    found = await sightings(tmp_path, two, hang_up, hang_up, scale(3), known=known)
+    assert (found.sightings, len(found.unseen)) == (known, 1)
+
+
+@pytest.mark.parametrize(
+    ("failed", "stays"), [(BUSY, True), (Failure(ProbeTrouble.FORBIDDEN, 403, "no"), False)]
+)
+async def test_what_is_known_of_a_target_stays_without_a_whole_list(
+    tmp_path: Path, failed: Failure, stays: bool
+) -> None:
+    unseen = (Unseen(LIST_AUTOSCALERS, failed),)
+    found = await sightings(tmp_path, Scalers(unseen=unseen), scale(3))
+    assert found.sightings == (SIGHTED if stays else {})
+    assert (await sightings(tmp_path, Scalers(), scale(3))).sightings == {}
+    many = {f"ns/b{at}": SIGHTED["ns/a"] for at in range(60)}
+    one = Scalers(autoscalers={KIND: (AUTOSCALER,)}, unseen=unseen)
+    found = await sightings(tmp_path, one, scale(3), known=many)
+    assert ("ns/a" in found.sightings, len(found.sightings)) == (True, 50 if stays else 1)
+
+
+async def test_what_has_lasted_of_a_target_is_told_also_without_an_answer(tmp_path: Path) -> None:
+    long_ago = {"ns/a": replace(SIGHTED["ns/a"], since=NOW.replace(year=2020))}
+    for desired, reason in ((3, REPLICAS_NOT_FOLLOWED), (4, NOT_ASKED)):
+        scalers = Scalers(autoscalers={KIND: (replace(AUTOSCALER, desired=desired),)})
+        found = await sightings(tmp_path, scalers, failure(504, "Timeout", "slow"), known=long_ago)
+        assert judge(ScalingFacts(definition(), BOTH, found)).reason is reason
 
 
 @pytest.mark.parametrize(
