@@ -1,4 +1,7 @@
-"""The tour in CONTRIBUTING.md leads everywhere: from the tour to a directory, from its files to the code."""
+"""The tour in CONTRIBUTING.md leads everywhere: from the tour to a directory, from its files to the code.
+
+So does the list of documents.
+"""
 
 import ast
 import re
@@ -160,3 +163,9 @@ def test_what_is_to_be_touched_exists() -> None:
     found = [*(ROOT / CODE).rglob("*"), *ROOT.glob("*"), *ROOT.glob("manifests/*")]
     paths = {f"/{each.relative_to(ROOT).as_posix()}" for each in found}
     assert [each for each in named if not any(path.endswith(f"/{each.rstrip('/')}") for path in paths)] == []
+
+
+def test_the_list_of_documents_names_every_page() -> None:
+    docs = ROOT / "docs"
+    listed = re.findall(r"\]\(([\w-]+\.md)\)", (docs / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(each.name for each in docs.glob("*.md") if each.name != "README.md")
