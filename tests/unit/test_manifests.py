@@ -139,6 +139,16 @@ def test_a_job_of_several_pods_has_the_rights_of_a_job_of_one() -> None:
     assert (job["completionMode"], f"--shards={job['completions']}") == ("Indexed", container["args"][-1])
 
 
+def test_whoever_has_a_share_for_rewrites_writes_about_them_outside_of_it() -> None:
+    documents = yaml.safe_load_all((MANIFESTS / "priority/flowschemas.yaml").read_text(encoding="utf-8"))
+    subjects = {
+        each["metadata"]["name"]: [subject for rule in each["spec"]["rules"] for subject in rule["subjects"]]
+        for each in documents
+    }
+    assert len(subjects["crdkeeper-migrations"]) == 2
+    assert subjects["crdkeeper-operator-records"] == subjects["crdkeeper-migrations"]
+
+
 @pytest.mark.parametrize(
     "path",
     ["manifests/samples/job.yaml", "manifests/samples/sharded-job.yaml", "Dockerfile", "kind-config.yaml"],

@@ -91,7 +91,7 @@ async def test_migrations_have_a_share_of_their_own(share: Cluster) -> None:
             (job, CRD, "PATCH"): migrations,
             **{(operator, path, "PATCH"): records for path in MENDED},
             (operator, OURS, "GET"): records,
-            (operator, f"{OURS}/no/status", "PATCH"): records,
+            **{(account, f"{OURS}/no/status", "PATCH"): records for account in (operator, job)},
             (operator, f"{LEASES}/{SERVICE_ACCOUNT}", "GET"): lease,
         }
         found: dict[tuple[Path, str, str], str] = {}
