@@ -51,13 +51,13 @@ def test_no_file_is_forgotten(folder: str) -> None:
     assert {each for each in listed if not each.startswith("..")} == files
 
 
-def verbs(file: str, role: str, resource: str) -> set[str]:
-    """The verbs that a ClusterRole allows on one of our resources."""
+def verbs(file: str, role: str, resource: str, group: str = GROUP) -> set[str]:
+    """The verbs that a ClusterRole allows on a resource."""
     documents = yaml.safe_load_all((MANIFESTS / "rbac" / file).read_text(encoding="utf-8"))
     (found,) = (
         each for each in documents if each["kind"] == "ClusterRole" and each["metadata"]["name"] == role
     )
-    rules = [each for each in found["rules"] if GROUP in each["apiGroups"] and resource in each["resources"]]
+    rules = [each for each in found["rules"] if group in each["apiGroups"] and resource in each["resources"]]
     return {verb for each in rules for verb in each["verbs"]}
 
 
@@ -76,6 +76,18 @@ def test_each_kind_is_in_the_cluster_roles(
     resource = kind.plural + suffix
     missing = sorted(needed - verbs(file, role, resource))
     assert not missing, f"manifests/rbac/{file}: ClusterRole {role} needs {missing} on {resource}"
+
+
+@pytest.mark.parametrize(
+    ("file", "role"),
+    [
+        ("rbac/operator.yaml", "crdkeeper-operator"),
+        ("composer/rbac.yaml", "crdkeeper-composer"),
+        ("samples/job.yaml", "crdkeeper-migrate-certificates"),
+    ],
+)
+def test_who_reviews_rights_may_do_so_where_not_everybody_may(file: str, role: str) -> None:
+    assert verbs(f"../{file}", role, "selfsubjectaccessreviews", "authorization.k8s.io") == {"create"}
 
 
 @pytest.mark.parametrize(
