@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -266,7 +266,8 @@ requirements: $(READY) ## Update the pinned dependencies of pyproject.toml
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/build.txt requirements/build.in
 
 .PHONY: clean
-clean: ## Remove what was made in the tree; the cache of the control plane stays
+clean: ## End what make cluster has started, and remove what was made in the tree; the cache of the control plane stays
+	$(if $(wildcard .run/cluster/pids .run/node/pids),$(MAKE) cluster-down)
 	rm -rf $(VENV) .run build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf operator/crdkeeper.egg-info
