@@ -21,6 +21,16 @@ MANIFESTS = ROOT / "manifests"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
+def exposed() -> set[str]:
+    """The names of the metrics of all processes."""
+    metrics = OperatorMetrics()
+    registries = metrics.registry, WebhookMetrics().registry
+    CompositeMetrics(metrics.registry, metrics.composer_writes)
+    ComposingMetrics(metrics.registry, metrics.composer_writes)
+    families = [family for each in registries for family in each.collect()]
+    return {f"{each.name}_total" if each.type == "counter" else each.name for each in families}
+
+
 def load(path: Path) -> Any:
     """The only document of a file."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -185,13 +195,12 @@ def test_an_alert_says_what_to_do(alert: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
 def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
-    metrics = OperatorMetrics()
-    registries = metrics.registry, WebhookMetrics().registry
-    CompositeMetrics(metrics.registry, metrics.composer_writes)
-    ComposingMetrics(metrics.registry, metrics.composer_writes)
-    families = [family for each in registries for family in each.collect()]
-    exposed = {f"{each.name}_total" if each.type == "counter" else each.name for each in families}
-    assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
+    assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed()
+
+
+def test_each_metric_is_documented() -> None:
+    pages = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "docs").glob("*.md"))
+    assert [each for each in sorted(exposed()) if re.search(rf"`{each}[`{{]", pages) is None] == []
 
 
 @pytest.mark.parametrize("part", ["operator", "composer"])
