@@ -22,7 +22,7 @@ from crdkeeper.apiserver.objects.objectmeta import (
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded, check_root
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
-from crdkeeper.apiserver.objects.prune import pruned
+from crdkeeper.apiserver.objects.prune import pruned, unpruned
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
@@ -73,7 +73,7 @@ class Admitted:
 class ObjectSchema:
     """The schema of one version of a custom resource."""
 
-    def __init__(self, schema: Schema, *, status: bool = False) -> None:
+    def __init__(self, schema: Schema, *, status: bool = False, prunes: bool = True) -> None:
         """`status` says whether status is a subresource. Raises CannotCompile. See `of`."""
         try:
             # At the root, pruning knows apiVersion, kind and metadata, but they are not coerced or checked
@@ -88,14 +88,16 @@ class ObjectSchema:
         except UndecidedValue as undecided:
             raise CannotCompile(f"in a default: {undecided}") from None
         self._status = status
+        self._prunes = prunes
 
     @classmethod
-    def of(cls, schema: Schema, *, status: bool = False) -> Self:
+    def of(cls, schema: Schema, *, status: bool = False, prunes: bool = True) -> Self:
         """Compile a structural schema, decoded by `props.SCHEMA`. Raises CannotCompile.
 
         With `status`, this is the schema of the main endpoint, which keeps the status of the old object.
+        Without `prunes`, unknown fields and all nulls stay, as with spec.preserveUnknownFields of the CRD.
         """
-        return cls(schema, status=status)
+        return cls(schema, status=status, prunes=prunes)
 
     @property
     def node(self) -> ObjectNode:
@@ -200,7 +202,7 @@ class ObjectSchema:
             found += below(Step.FIELD, "metadata", [bad])
         if found:
             return None, found, []
-        value, unknown = pruned(obj, self._shape)
+        value, unknown = pruned(obj, self._shape) if self._prunes else (unpruned(obj), [])
         unknown += unknown_fields(obj.get("metadata"), "metadata")
         unknown = sorted(unknown + unknown_in_embedded(value, self._node))
         malformed = coerce(value, self._node, lenient=lenient)

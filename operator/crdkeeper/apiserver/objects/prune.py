@@ -27,6 +27,11 @@ def pruned(value: Any, node: ObjectNode | None, *, nulls: bool = True) -> tuple[
     return pruner.part(value, node, _Mode.PRUNE), sorted(pruner.unknown)
 
 
+def unpruned(value: Any) -> Any:
+    """A copy with all fields and nulls, for a CRD with preserveUnknownFields from v1beta1."""
+    return _Pruner(nulls=False).part(value, None, _Mode.KEEP)
+
+
 class _Pruner:
     def __init__(self, nulls: bool) -> None:
         self._nulls = nulls

@@ -144,6 +144,9 @@ def concern_of(old: Definition, new: Definition) -> Concern | None:
     aligned = before == after
     if _around(old) != _around(new) or not (aligned or _is_plain(new)):
         return None
+    if old["spec"].get("preserveUnknownFields"):
+        # A field without a schema, which any object may have then, makes it count as changed in each write.
+        return None
     # The order in which a CRD lists its versions means nothing.
     names = list(before), list(before if aligned else after)
     subresources = _subresources(old), _subresources(new)

@@ -40,6 +40,8 @@ class CompiledVersion:
     """Whether status is a subresource."""
     declared: Schema
     """The schema that was compiled."""
+    prunes: bool
+    """Whether fields that it does not declare are dropped: not with preserveUnknownFields from v1beta1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,12 @@ def compile_definition(
         schemas = schemas_of(document)
     spec = document.get("spec") or {}
     names, metadata = spec.get("names") or {}, document.get("metadata") or {}
+    prunes = not spec.get("preserveUnknownFields")
     versions = {}
     for each in spec.get("versions") or ():
         name = each.get("name", "")
-        made = _version(each, schemas[name], known.versions.get(name) if known is not None else None)
+        before = known.versions.get(name) if known is not None else None
+        made = _version(each, schemas[name], before, prunes)
         versions[made.name] = made
     if sum(each.storage for each in versions.values()) != 1:
         raise UnreadableDefinition("spec.versions: exactly one must be the storage version")
@@ -161,15 +165,17 @@ def compile_definition(
     )
 
 
-def _version(entry: Mapping[str, Any], schema: Schema, known: CompiledVersion | None) -> CompiledVersion:
+def _version(
+    entry: Mapping[str, Any], schema: Schema, known: CompiledVersion | None, prunes: bool
+) -> CompiledVersion:
     subresources = entry.get("subresources") or {}
     has_status = subresources.get("status") is not None
     compiled, problem = None, ""
-    if known is not None and known.has_status == has_status and known.declared == schema:
+    if known is not None and (known.has_status, known.prunes, known.declared) == (has_status, prunes, schema):
         compiled, problem = known.schema, known.problem
     else:
         try:
-            compiled = ObjectSchema.of(schema, status=has_status)
+            compiled = ObjectSchema.of(schema, status=has_status, prunes=prunes)
         except CannotCompile as error:
             problem = str(error)
     return CompiledVersion(
@@ -181,4 +187,5 @@ def _version(entry: Mapping[str, Any], schema: Schema, known: CompiledVersion | 
         scale=subresources.get("scale"),
         has_status=has_status,
         declared=schema,
+        prunes=prunes,
     )

@@ -57,6 +57,8 @@ def shadow_definition(
             "names": {"plural": plural, "singular": plural, "kind": kind, "listKind": f"{kind}Of{plural}"},
             "conversion": {"strategy": NONE},
             "versions": versions,
+            # API servers refuse it in a new CRD, but a shadow without it would prune what the CRD keeps.
+            **({"preserveUnknownFields": True} if spec.get("preserveUnknownFields") else {}),
         },
     }
 

@@ -5,18 +5,21 @@ from collections.abc import Mapping
 from typing import Any
 
 _TEXTS = ("labels", "annotations")
+_STAYING = ("conversion", "preserveUnknownFields")
 
 
 def applied(live: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The live CRD with the manifest's spec, labels and annotations.
 
-    As with `kubectl apply`, a conversion that the manifest does not mention remains: others set it.
+    As with `kubectl apply`, a conversion that the manifest does not mention remains, since others set it, and
+    so does preserveUnknownFields, which v1beta1 set by default.
     """
     found = copy.deepcopy(dict(live))
     spec = copy.deepcopy(dict(manifest.get("spec") or {}))
-    conversion = (live.get("spec") or {}).get("conversion")
-    if "conversion" not in spec and conversion is not None:
-        spec["conversion"] = copy.deepcopy(conversion)
+    before = live.get("spec") or {}
+    for key in _STAYING:
+        if key not in spec and before.get(key) is not None:
+            spec[key] = copy.deepcopy(before[key])
     found["spec"] = spec
     metadata = found.setdefault("metadata", {})
     metadata.pop("managedFields", None)

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from tests.unit.apiserver.objects.samples import (
     EMBEDDED,
     INTEGER,
     PRESERVE,
     TEXT,
     admitted,
+    decoded,
     resource,
     stored,
     thing,
@@ -80,6 +82,16 @@ def test_unknown_fields_of_metadata_are_named() -> None:
 )
 def test_nulls(schema: dict[str, Any], value: Any, kept: Any) -> None:
     assert stored(schema, value) == kept
+
+
+def test_nothing_is_dropped_from_a_crd_that_preserves_unknown_fields() -> None:
+    fields = {"a": {**OBJECT, "additionalProperties": True}, "b": TEXT}
+    schema = decoded({**OBJECT, "properties": {"spec": {**OBJECT, "properties": fields}}})
+    spec = {"a": {"c": {"d": [{"e": 1}]}}, "b": None, "f": None}
+    obj = {**thing(**spec), "g": {"h": 1}, "metadata": {"name": "x", "nonsense": 1}}
+    read = ObjectSchema.of(schema, prunes=False).stored(obj).object
+    assert read == {**obj, "metadata": {"name": "x"}}
+    assert obj["spec"] == spec
 
 
 NESTED = {"type": "object", "default": {}, "properties": {"b": {**INTEGER, "default": 1}, "c": TEXT}}

@@ -147,6 +147,21 @@ def test_it_is_told_at_a_new_version_what_depends_on_hidden_defaults() -> None:
         assert (EffectKind.INDETERMINATE, "", "v2") in harms(found)
 
 
+def test_a_field_without_a_schema_makes_an_object_count_as_changed() -> None:
+    """What is required only now is forgiven in a write that changes nothing."""
+    old = definition()
+    old["spec"]["preserveUnknownFields"] = True
+    new = copy.deepcopy(old)
+    new["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = ["size"]
+    judge = ObjectJudge(old, new, ServedRules())
+    refused = (EffectKind.REFUSED, "spec.size", "v1")
+    assert harms(judge.effects(widget(1, color="red"))) == {refused}
+    assert harms(judge.effects(widget(2, color="red", other=1))) == {
+        refused,
+        (EffectKind.WRITE_REFUSED, "spec.size", "v1"),
+    }
+
+
 def test_a_map_in_one_version_may_be_an_object_in_another() -> None:
     def both(length: int, *fields: str) -> Json:
         of_map = {"type": "object", "additionalProperties": {"type": "string", "maxLength": length}}

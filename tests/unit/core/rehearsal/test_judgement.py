@@ -60,6 +60,18 @@ def test_a_default_of_a_new_version_is_not_uncertain_for_those_who_exist(storage
     assert [each for each in found if not each.at_new_version] == []
 
 
+def test_fields_that_the_crd_preserves_are_pruned_once_it_does_not() -> None:
+    keeping = definition(version(a=TEXT), preserveUnknownFields=True)
+    pruning = compile_definition(crd(version(a=TEXT)), known=keeping)
+    obj = widget({"a": "x", "b": 1})
+    assert told(effects(keeping, pruning, obj)) == {(EffectKind.PRUNED, "spec.b", "v1")}
+    assert effects(keeping, keeping, obj) == []
+    # A field is no longer named, but nothing is pruned.
+    naming = definition(version(a=TEXT, b=INTEGER), preserveUnknownFields=True)
+    assert effects(naming, keeping, obj) == []
+    assert told(effects(naming, pruning, obj)) == {(EffectKind.PRUNED, "spec.b", "v1")}
+
+
 def test_a_list_type_is_checked_at_a_creation_only_where_it_was_violated_before() -> None:
     tags = {"type": "array", "items": TEXT}
     old = definition(version(tags=tags))

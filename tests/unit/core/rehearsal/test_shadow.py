@@ -117,3 +117,14 @@ def test_what_others_set_on_the_live_definition_stays() -> None:
         "resourceVersion": "5",
     }
     assert applied(live, crd(version(a=TEXT)))["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_preserved_unknown_fields_stay_unless_the_manifest_says_otherwise() -> None:
+    live = crd(NEW, preserveUnknownFields=True)
+    assert applied(live, crd(NEW))["spec"]["preserveUnknownFields"] is True
+    assert applied(live, crd(NEW, preserveUnknownFields=False))["spec"]["preserveUnknownFields"] is False
+
+
+def test_no_shadow_prunes_what_the_definition_preserves() -> None:
+    made = shadow_definition(crd(NEW, preserveUnknownFields=True), "r1", "Widget")
+    assert [str(each.path) for each in check_creation(made).violations] == ["spec.preserveUnknownFields"]
