@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from crdkeeper.apiserver.definitions.facts import ALLOW_DELETION
 from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, version_of
 from crdkeeper.core.rehearsal.differences import differences, general
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
@@ -49,7 +50,12 @@ def shadow_definition(
         "metadata": {
             "name": f"{plural}.{GROUP}",
             "labels": {LABEL: "shadow"},
-            "annotations": {LABEL: document["metadata"]["name"], **({MADE_BY: made_by} if made_by else {})},
+            "annotations": {
+                LABEL: document["metadata"]["name"],
+                # A DefinitionPolicy may protect all CRDs.
+                ALLOW_DELETION: "a shadow of crdkeeper rehearse, without objects",
+                **({MADE_BY: made_by} if made_by else {}),
+            },
         },
         "spec": {
             "group": GROUP,

@@ -157,7 +157,7 @@ class Shadow:
             except Unreachable as error:
                 trouble = str(error)
             else:
-                if answer.code < 300 or answer.code == 404:
+                if _is_gone(answer):
                     return
                 trouble = str(answer.json().get("message") or answer.code)
             await asyncio.sleep(_PAUSE_SECONDS * 2**attempt)
@@ -212,12 +212,17 @@ class Shadow:
         return DryRun(answer.code, str(body.get("message", "")), causes)
 
 
+def _is_gone(answer: HttpAnswer) -> bool:
+    """Whether a DELETE has removed it."""
+    return answer.code < 300 or answer.code == 404
+
+
 def _is_of_namespace(body: Mapping[str, Any]) -> bool:
     return (body.get("details") or {}).get("kind") == "namespaces"
 
 
 async def remove_left_shadows(client: Client) -> set[str]:
-    """Remove the shadows of rehearsals that were killed; returns the kinds of those that may be running.
+    """Remove the shadows of rehearsals that were killed; returns the kinds of those that stay.
 
     Raises ApiError and Unreachable.
     """
@@ -227,9 +232,10 @@ async def remove_left_shadows(client: Client) -> set[str]:
             continue  # labelling a CRD of another group must not delete it
         made_by = str((each["metadata"].get("annotations") or {}).get(MADE_BY) or "")
         if is_stale(each, client.now()) or has_ended(made_by):
-            await client.send("DELETE", f"{DEFINITIONS_PATH}/{each['metadata']['name']}")
-        else:
-            taken.add(each["spec"]["names"]["kind"])
+            answer = await client.send("DELETE", f"{DEFINITIONS_PATH}/{each['metadata']['name']}")
+            if _is_gone(answer):
+                continue
+        taken.add(each["spec"]["names"]["kind"])
     return taken
 
 

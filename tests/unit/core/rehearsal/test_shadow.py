@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.core.policy.protection import protection_refusal
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
 from crdkeeper.core.rehearsal.shadow import (
@@ -18,6 +19,7 @@ from crdkeeper.core.rehearsal.shadow import (
     shadow_definition,
 )
 from crdkeeper.core.rehearsal.update import applied
+from tests.unit.builders import policy
 from tests.unit.core.rehearsal.crds import INTEGER, TEXT, crd, definition, told, version, widget
 
 NEW = version(a=TEXT | {"maxLength": 2}, b=INTEGER)
@@ -40,6 +42,13 @@ def test_the_shadow_is_a_good_definition_without_status_subresource_or_conversio
     kept = shadow_definition(document, "r1", "Widget", made_by="a process")
     assert kept["metadata"]["annotations"][MADE_BY] == "a process"
     assert [each["storage"] for each in kept["spec"]["versions"]] == [True, False]
+
+
+def test_no_policy_protects_the_shadow() -> None:
+    made = shadow_definition(crd(NEW), "r1", "Widget")
+    protecting = policy(protection={"deletion": "Deny"})
+    assert protection_refusal([protecting], crd(NEW), None)
+    assert protection_refusal([protecting], made, None) == ""
 
 
 def test_a_shadow_is_stale_by_its_age() -> None:

@@ -64,6 +64,17 @@ async def test_made_and_removed(tmp_path: Path, answers: list[Handler], expected
         assert len(set(kinds)) == len(kinds)
 
 
+@pytest.mark.parametrize(("code", "is_free"), [(404, True), (403, False), (500, False)])
+async def test_a_leftover_one_that_stays_keeps_its_kind(tmp_path: Path, code: int, is_free: bool) -> None:
+    left = json({"items": [LEFT], "metadata": {}})
+    async with client_of(tmp_path, left, failure(code), MADE, READY, MADE) as (server, client):
+        async with Shadow(client, DEFINITION):
+            pass
+        assert methods(server) == ["GET", "DELETE", "POST", "GET", "DELETE"]
+        (kind,) = [body["spec"]["names"]["kind"] for body in server.bodies if body]
+    assert (kind == "Widget") is is_free
+
+
 async def test_what_was_never_made_is_not_removed(tmp_path: Path) -> None:
     async with client_of(tmp_path, NONE, failure(403, "Forbidden", "no")) as (server, client):
         with pytest.raises(ApiError, match="no"):
