@@ -25,6 +25,8 @@ MADE_BY: Final = "crdkeeper.dev/rehearsal-by"
 STALE: Final = timedelta(hours=3)
 """A shadow of this age was left by a rehearsal that was killed."""
 _KEPT = ("name", "served", "storage", "schema")
+_WEBHOOK = "admission webhook "
+"""So begins what API servers say of the refusal by a webhook, whatever its code."""
 
 
 def shadow_definition(
@@ -89,9 +91,34 @@ class DryRun:
     causes: Sequence[tuple[str, str]]
     """Fields and messages."""
     object: Json = None
+    by_admission: bool = False
+    """Whether a webhook or a policy has refused it, which says nothing of the schema."""
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the object would be created."""
+        return self.code in (200, 201)
+
+    @property
+    def judges(self) -> bool:
+        """Whether the schema has decided."""
+        return self.accepts or (self.code in (400, 422) and not self.by_admission)
 
 
-_JUDGED = frozenset((200, 201, 400, 422))
+def answered(code: int, body: Mapping[str, Any]) -> DryRun:
+    """What a response with this body says."""
+    if code < 300:
+        return DryRun(code, "", (), body)
+    message = str(body.get("message", ""))
+    causes = (body.get("details") or {}).get("causes") or ()
+    # A policy answers 422 by default. Unlike an error of the schema, its cause has no reason.
+    by_policy = code == 422 and not all(each.get("reason") for each in causes)
+    return DryRun(
+        code,
+        message,
+        [(each.get("field", ""), each.get("message", "")) for each in causes],
+        by_admission=by_policy or message.startswith(_WEBHOOK),
+    )
 
 
 def confirm(prediction: Prediction, answer: DryRun, sent: Json, new: CompiledDefinition) -> list[Effect]:
@@ -101,7 +128,7 @@ def confirm(prediction: Prediction, answer: DryRun, sent: Json, new: CompiledDef
     which is the engine's, is marked uncertain.
     """
     version = version_of(sent)
-    if answer.code not in _JUDGED:
+    if not answer.judges:
         message = f"the dry run was not answered: {answer.code}: {answer.message}"
         return [_doubt("", version, message)]
     ours = prediction.creation
@@ -123,7 +150,7 @@ def agrees(prediction: Prediction, answer: DryRun) -> bool:
     The message of a rule that ends in an error may differ, since Go iterates over maps in random order.
     """
     ours = prediction.creation
-    if ours is None or ours.unchecked:
+    if ours is None or ours.unchecked or not answer.judges:
         return False
     if answer.code == 400:
         return ours.object is None and bool(ours.violations)
@@ -136,7 +163,7 @@ def agrees(prediction: Prediction, answer: DryRun) -> bool:
 
 def _servers(answer: DryRun, sent: Json, version: str, new: CompiledDefinition) -> list[Effect]:
     """The effects that the server's response shows."""
-    if answer.code in (200, 201):
+    if answer.accepts:
         known = new.versions[version].schema
         node = known.node if known is not None else None
         kinds = {"gone": EffectKind.PRUNED, "new": EffectKind.DEFAULTED, "changed": EffectKind.CHANGED}

@@ -98,6 +98,8 @@ class Proof:
         effects = prediction.effects
         if agrees(prediction, answer):
             effects = [replace(each, by_server=each.kind in _PROVED) for each in effects]
+        elif answer.accepts:
+            effects = [each for each in effects if each.kind not in _PROVED]
         return [*effects, *self._judge.placed(confirm(prediction, answer, sent, self._new))]
 
     def _not_sent(self, obj: Json, prediction: Prediction) -> list[Effect]:

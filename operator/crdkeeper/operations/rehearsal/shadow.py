@@ -17,6 +17,7 @@ from crdkeeper.core.rehearsal.shadow import (
     LABEL,
     MADE_BY,
     DryRun,
+    answered,
     is_stale,
     shadow_definition,
     shadow_object,
@@ -205,11 +206,7 @@ class Shadow:
     async def _answer(self, answer: HttpAnswer, body: Mapping[str, Any]) -> DryRun:
         if answer.code == 404:
             raise ShadowFailed(f"the shadow {self.name} is not served after {_SERVED_SECONDS:g} s")
-        if answer.code < 300:
-            return DryRun(answer.code, "", (), body)
-        details = body.get("details") or {}
-        causes = [(each.get("field", ""), each.get("message", "")) for each in details.get("causes") or ()]
-        return DryRun(answer.code, str(body.get("message", "")), causes)
+        return answered(answer.code, body)
 
 
 def _is_gone(answer: HttpAnswer) -> bool:

@@ -161,7 +161,7 @@ async def test_an_error_in_the_middle_removes_it(tmp_path: Path) -> None:
 
 
 async def test_it_waits_as_the_server_asks_and_then_has_its_answer(tmp_path: Path) -> None:
-    causes = {"causes": [{"field": "spec.a", "message": "Required value"}]}
+    causes = {"causes": [{"reason": "FieldValueRequired", "field": "spec.a", "message": "Required value"}]}
     answers = [failure(429), page("404 page not found", 404), json({"metadata": {"uid": "1"}}), failure(503)]
     last = failure(422, "Invalid", "is invalid", details=causes)
     async with client_of(tmp_path, NONE, MADE, READY, *answers, last, MADE) as (server, client):
