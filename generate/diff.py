@@ -63,7 +63,8 @@ kustomize adds it, use `--converted`, or compare the output of `kustomize build`
 
 In a git revision, symlinks are followed. One that leads to nothing in the revision, into a submodule, or out
 of the repository is an error, because what it stood for is not known; one to a folder is no file, as on the
-disk.
+disk. The repository is the one around the working directory, or around the file with `--against`, whatever
+`GIT_DIR` says: git sets it for hooks of linked worktrees.
 
 The cluster knows what files do not: which versions hold objects (`status.storedVersions`). Prefer
 `crdkeeper diff -f` before an upgrade.

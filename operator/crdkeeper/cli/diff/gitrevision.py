@@ -1,5 +1,6 @@
 """Reads files from a revision of a git repository, with the program git."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from crdkeeper.cli.input.paths import may_exist
 
 _SECONDS = 60
 _PIECE: Final = 1 << 16
+_FOR_HOOKS: Final = frozenset(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"))
+"""What git sets for its hooks. With GIT_DIR alone, any folder counts as the top of the working tree."""
 _SYMLINK: Final = "120000"
 """The mode of one in a tree."""
 _FILE, _FOLDER = "blob", "tree"
@@ -124,6 +127,7 @@ class _Objects:
             self._git = subprocess.Popen(
                 ["git", "cat-file", "--batch", "--follow-symlinks"],
                 cwd=self._folder,
+                env=_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -183,6 +187,7 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
         done = subprocess.run(
             ["git", *arguments],
             cwd=folder,
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
@@ -196,3 +201,7 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
     if said:
         raise GitError(said.splitlines()[0])
     return None
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _FOR_HOOKS}

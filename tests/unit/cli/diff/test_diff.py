@@ -285,6 +285,15 @@ def test_git_revisions(repository: Path, arguments: tuple[str, ...]) -> None:
     assert (result.exit_code, "breaking[enum-tightened]" in result.stdout) == (1, True), result.stderr
 
 
+def test_in_a_hook_paths_are_relative_to_their_folder(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For one in a linked worktree or a submodule, git sets GIT_DIR."""
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git"))
+    result = diff("--against", "HEAD", "crds/deep/widgets.yaml")
+    assert (result.exit_code, "breaking[enum-tightened]" in result.stdout) == (1, True), result.stderr
+
+
 def test_what_a_revision_lacks_is_new(repository: Path) -> None:
     (repository / "crds" / "gadgets.yaml").write_text(OTHER)
     result = diff("--against", "before", "--all", "crds")
