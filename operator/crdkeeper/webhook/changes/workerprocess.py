@@ -127,6 +127,8 @@ class _Worker:
             examination.unexamined = examination.unexamined or trouble
             self._tell(examination, guard, done=True)
             return
+        # This stays the answer if the first page does not come in time.
+        examination.unexamined = "there was no time"
         self._tell(examination, guard)
         while self._page(examination):
             self._tell(examination, guard)
@@ -143,22 +145,23 @@ class _Worker:
     def _page(self, examination: Examination) -> bool:
         """Judge the next page. Returns whether to go on."""
         said = json.loads(self._source.readline())
+        until = time.monotonic() + said["seconds"]
         content, report = self._source.read(said["page"]), self._source.read(said["report"])
         examination.uncounted = said["unreported"] or examination.uncounted
         if report:
-            self._tried(said["seconds"], lambda: examination.read_census(loads(report)))
+            self._tried(until - time.monotonic(), lambda: examination.read_census(loads(report)))
         if not content:
             examination.unexamined = said["why"]
             return False
         page: list[Any] = []
-        trouble = self._tried(said["seconds"], lambda: page.append(_read_page(content)))
+        trouble = self._tried(until - time.monotonic(), lambda: page.append(_read_page(content)))
         if trouble:
             examination.unexamined = trouble
             return False
         items, left, token = page[0]
         self._say(token=token)
         judged: list[Any] = []
-        trouble = self._tried(said["seconds"], lambda: _collect(examination.judged(items), judged))
+        trouble = self._tried(until - time.monotonic(), lambda: _collect(examination.judged(items), judged))
         for obj, effects in judged:
             examination.add(obj, effects)
         examination.left = left + len(items) - len(judged)
