@@ -67,6 +67,8 @@ class Shadow:
         self.name = f"{self.plural}.{GROUP}"
         self.kind: str = document["spec"]["names"]["kind"]
         self._creation: asyncio.Future[Any] | None = None
+        self._has_given_up = False
+        """Whether the last answer was that the server is busy or broken, in spite of all waiting."""
 
     async def __aenter__(self) -> Self:
         await self._sweep()
@@ -172,8 +174,9 @@ class Shadow:
     async def judge(self, sent: Mapping[str, Any]) -> DryRun | None:
         """The API server's response to the creation of an object; None if its namespace is gone.
 
-        Waits while the shadow is not served yet, and when the server says so. Raises ShadowFailed if the
-        shadow is gone, and Unreachable.
+        Waits while the shadow is not served yet, and when the server says so; not once that was in vain for
+        another object, as with an admission webhook that is down. Raises ShadowFailed if the shadow is gone,
+        and Unreachable.
         """
         obj = shadow_object(dict(sent), self.kind)
         version = obj["apiVersion"].rpartition("/")[2]
@@ -189,7 +192,7 @@ class Shadow:
             try:
                 answer = await self._client.send("POST", path, content=content)
             except Unreachable:
-                if loop.time() > deadline:
+                if loop.time() >= deadline:
                     raise
             if answer is not None:
                 body = answer.json()
@@ -197,10 +200,13 @@ class Shadow:
                     return None
                 if answer.code == 404 and await get_revision(self._client, self.name) is None:
                     raise ShadowFailed(f"the shadow {self.name} was removed by another client")
-                if not (answer.code == 404 or answer.code in _BUSY) or loop.time() > deadline:
+                is_busy = answer.code in _BUSY
+                waits = answer.code == 404 or (is_busy and not self._has_given_up)
+                if not waits or loop.time() >= deadline:
+                    self._has_given_up = is_busy
                     return await self._answer(answer, body)
             after = answer.retry_after if answer is not None else None
-            await asyncio.sleep(after or pause)
+            await asyncio.sleep(min(after or pause, max(0.0, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _answer(self, answer: HttpAnswer, body: Mapping[str, Any]) -> DryRun:

@@ -182,6 +182,39 @@ async def test_what_is_never_served_ends_it(tmp_path: Path, monkeypatch: pytest.
                 await shadow.judge(widget({}))
 
 
+async def test_what_was_waited_for_in_vain_is_not_waited_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SERVED_SECONDS", 0.05)
+    later: list[Handler] = []
+
+    async def down(request: web.Request) -> web.Response:
+        if request.method == "DELETE":
+            return await MADE(request)
+        answer = later.pop(0) if later else failure(503, headers={"Retry-After": "300"})
+        return await answer(request)
+
+    async with (
+        client_of(tmp_path, NONE, MADE, READY, down) as (server, client),
+        asyncio.timeout(60.0),
+        Shadow(client, DEFINITION) as shadow,
+    ):
+
+        async def code() -> int:
+            answer = await shadow.judge(widget({}))
+            assert answer is not None
+            return answer.code
+
+        assert await code() == 503
+        asked = len(server.seen)
+        assert await code() == 503
+        assert len(server.seen) == asked + 1
+        # Once something else is answered, it is worth waiting again.
+        monkeypatch.setattr(module, "_SERVED_SECONDS", 60.0)
+        later += [json({}, 201), failure(503), json({}, 201)]
+        assert [await code() for _ in range(2)] == [201, 201]
+
+
 async def test_pages_of_objects_go_on_after_an_expired_token(tmp_path: Path) -> None:
     def listed(*names: str, token: str = "") -> Handler:
         items = [{"metadata": {"name": each}, "spec": {}} for each in names]
