@@ -19,6 +19,7 @@ from crdkeeper.cluster.resources.versionconversions import read_bundle, read_con
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
+from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.target import WebhookAddress, described, serving_address
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.operations.rehearsal.proof import ShadowUse
@@ -99,7 +100,7 @@ async def _serving(client: Client, name: str) -> tuple[WebhookRules, str]:
     served = status.get("servedGeneration")
     if found is None or not served:
         return WebhookRules(), ""
-    address = serving_address(found)
+    address, place = serving_address(found), f"{name}: {_CLUSTER}"
     if address == WebhookAddress():
         return WebhookRules(), (
             "the VersionConversion does not say by which webhook its rules are served: the operator or crds/ "
@@ -110,13 +111,13 @@ async def _serving(client: Client, name: str) -> tuple[WebhookRules, str]:
     if served == found["metadata"]["generation"]:
         with suppress(ValidationError):
             spec = VersionConversionSpec.model_validate(found["spec"])
-            return WebhookRules(spec, _CLUSTER, address), elsewhere
+            return WebhookRules(spec, place, address), elsewhere
     namespace = address.namespace or DEFAULT_NAMESPACE
     try:
         content = await read_bundle(client, namespace, name)
         if content is None:
             raise BadBundle("it is not there")
-        return WebhookRules(unpacked(content).spec, _CLUSTER, address), elsewhere
+        return WebhookRules(unpacked(content).spec, place, address), elsewhere
     except (ApiError, BadBundle) as error:
         return WebhookRules(), (
             f"the newest rules of the VersionConversion are not served, and those that {webhook} serves "
@@ -125,4 +126,17 @@ async def _serving(client: Client, name: str) -> tuple[WebhookRules, str]:
 
 
 def _conversions(name: str, rules: RulePair, remark: str) -> Conversions:
-    return Conversions(partial(rules.old.compiled, name), partial(rules.new.compiled, name), remark)
+    return Conversions(partial(_of_today, rules.old, name), partial(rules.new.compiled, name), remark)
+
+
+def _of_today(rules: WebhookRules, name: str, live: Mapping[str, Any]) -> Conversion | None:
+    """The conversion of the current CRD; None if it is not known. Raises BadInput.
+
+    If the cluster's rules do not fit the CRD, former ones are served: what repairs this must not fail by it.
+    """
+    try:
+        return rules.compiled(name, live)
+    except BadInput:
+        if rules.address is None:
+            raise
+        return None

@@ -11,7 +11,7 @@ from aiohttp import web
 from click.testing import CliRunner
 
 from crdkeeper.cli import main
-from crdkeeper.cli.rehearse.live import rehearse_all
+from crdkeeper.cli.rehearse.live import LiveRehearsals, rehearse_all
 from crdkeeper.cli.rehearse.objects import RulePair, WebhookRules
 from crdkeeper.cli.signals import Signalled
 from crdkeeper.cluster.transport.client import Unreachable
@@ -123,6 +123,29 @@ def test_what_is_left_is_said_at_the_end(
     assert (result.exit_code, result.stderr) == (exit_code, said)
 
 
+async def rehearsed(
+    directory: Path, live: dict[str, Any], new: dict[str, Any], status: dict[str, Any]
+) -> LiveRehearsals:
+    """By the VersionConversion of this status."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if "labelSelector" in request.query:
+            return await failure(403)(request)
+        last = request.path.rsplit("/", 2)[-2:]
+        known = {
+            ("versionconversions", NAME): CONVERSION | {"status": status},
+            ("customresourcedefinitions", NAME): new if request.method == "PUT" else live,
+            ("v1", "selfsubjectaccessreviews"): {"status": {"allowed": True}},
+            ("v1", "widgets"): OBJECTS,
+        }
+        found = known.get((last[0], last[1]))
+        return await (failure(404, "NotFound") if found is None else json(found))(request)
+
+    async with serving(answer) as server:
+        rules, path = RulePair(WebhookRules(), WebhookRules()), kubeconfig(directory, server.url)
+        return await rehearse_all([new], rules, ShadowUse.NEVER, path, None, lambda _: None)
+
+
 @pytest.mark.parametrize(
     ("status", "doubt"),
     [
@@ -142,22 +165,7 @@ def test_what_is_left_is_said_at_the_end(
 async def test_rules_count_if_the_operator_says_where(
     tmp_path: Path, status: dict[str, Any], doubt: str | None
 ) -> None:
-    async def answer(request: web.Request) -> web.Response:
-        if "labelSelector" in request.query:
-            return await failure(403)(request)
-        last = request.path.rsplit("/", 2)[-2:]
-        known = {
-            ("versionconversions", NAME): CONVERSION | {"status": status},
-            ("customresourcedefinitions", NAME): LIVE,
-            ("v1", "selfsubjectaccessreviews"): {"status": {"allowed": True}},
-            ("v1", "widgets"): OBJECTS,
-        }
-        found = known.get((last[0], last[1]))
-        return await (failure(404, "NotFound") if found is None else json(found))(request)
-
-    async with serving(answer) as server:
-        rules, path = RulePair(WebhookRules(), WebhookRules()), kubeconfig(tmp_path, server.url)
-        done = await rehearse_all([LIVE], rules, ShadowUse.NEVER, path, None, lambda _: None)
+    done = await rehearsed(tmp_path, LIVE, LIVE, status)
     assert done.failures == []
     (report,) = done.reports
     if doubt is None:
@@ -166,3 +174,25 @@ async def test_rules_count_if_the_operator_says_where(
         (said,) = report.doubts
         assert "Service crdkeeper-system/crdkeeper-webhook:443/convert/widgets.example.com converts" in said
         assert doubt in said
+
+
+RENAMED = [version(a=TEXT), version("v2", storage=False, c=TEXT)]
+UNFIT = {**LIVE, "spec": {**LIVE["spec"], "versions": RENAMED}}
+SERVED = {"servedGeneration": 3, "clientConfig": OURS}
+
+
+async def test_what_makes_the_rules_fit_again_is_rehearsed(tmp_path: Path) -> None:
+    """Meanwhile the webhook goes by the former CRD."""
+    done = await rehearsed(tmp_path, UNFIT, LIVE, SERVED)
+    assert done.failures == []
+    (report,) = done.reports
+    assert report.doubts == []
+    (note,) = report.notes
+    assert "converts today, and what it makes of objects is not known" in note
+
+
+async def test_rules_that_do_not_fit_the_new_crd_are_named_with_it(tmp_path: Path) -> None:
+    done = await rehearsed(tmp_path, LIVE, UNFIT, SERVED)
+    assert done.reports == []
+    (failed,) = done.failures
+    assert failed.lines[0].startswith(f"{NAME}: the cluster's VersionConversion: spec.spokes[0]")
