@@ -25,6 +25,8 @@ MADE_BY: Final = "crdkeeper.dev/rehearsal-by"
 STALE: Final = timedelta(hours=3)
 """A shadow of this age was left by a rehearsal that was killed."""
 _KEPT = ("name", "served", "storage", "schema")
+_LIST_KIND = 40
+"""How much of the kind is in that of lists, which may have 63 characters like the kind."""
 _WEBHOOK = "admission webhook "
 """So begins what API servers say of the refusal by a webhook, whatever its code."""
 
@@ -62,7 +64,12 @@ def shadow_definition(
         "spec": {
             "group": GROUP,
             "scope": spec["scope"],
-            "names": {"plural": plural, "singular": plural, "kind": kind, "listKind": f"{kind}Of{plural}"},
+            "names": {
+                "plural": plural,
+                "singular": plural,
+                "kind": kind,
+                "listKind": f"{kind[:_LIST_KIND]}Of{plural}",
+            },
             "conversion": {"strategy": NONE},
             "versions": versions,
             # API servers refuse it in a new CRD, but a shadow without it would prune what the CRD keeps.

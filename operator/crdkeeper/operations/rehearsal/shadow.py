@@ -30,6 +30,8 @@ _PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE = 5.0
 _REMOVALS = 6
 _BUSY = frozenset((429, 500, 502, 503, 504))
+_OF_THE_CRD = ("spec.versions", "spec.validation", "spec.subresources", "spec.preserveUnknownFields")
+"""Errors in what a shadow has of its CRD. Those of what all versions share are not below spec.versions."""
 
 
 class ShadowFailed(Exception):
@@ -95,10 +97,7 @@ class Shadow:
         except BaseException as error:
             await self._remove()
             if isinstance(error, ApiError) and error.code == 422:
-                raise ShadowFailed(
-                    "the API server allows these schemas only to CRDs that have them already, no shadow; "
-                    f"rehearse with --shadow never: {error.body.get('message')}"
-                ) from None
+                raise ShadowFailed(_refused(error)) from None
             raise
 
     async def __aexit__(
@@ -213,6 +212,14 @@ class Shadow:
         if answer.code == 404:
             raise ShadowFailed(f"the shadow {self.name} is not served after {_SERVED_SECONDS:g} s")
         return answered(answer.code, body)
+
+
+def _refused(error: ApiError) -> str:
+    """Why there can be no shadow, and what to do."""
+    causes = (error.body.get("details") or {}).get("causes") or ()
+    kept = any(str(each.get("field")).startswith(_OF_THE_CRD) for each in causes)
+    why = "allows these schemas only to CRDs that have them already" if kept else "refuses a shadow"
+    return f"the API server {why}; rehearse with --shadow never: {error.body.get('message')}"
 
 
 def _is_gone(answer: HttpAnswer) -> bool:

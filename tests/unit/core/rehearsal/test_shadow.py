@@ -44,6 +44,11 @@ def test_the_shadow_is_a_good_definition_without_status_subresource_or_conversio
     assert [each["storage"] for each in kept["spec"]["versions"]] == [True, False]
 
 
+def test_a_long_kind_has_a_shadow() -> None:
+    made = shadow_definition(crd(NEW), "r" + 12 * "a", 63 * "K")
+    assert check_creation(made).violations == []
+
+
 def test_no_policy_protects_the_shadow() -> None:
     made = shadow_definition(crd(NEW), "r1", "Widget")
     protecting = policy(protection={"deletion": "Deny"})

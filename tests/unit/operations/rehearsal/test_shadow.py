@@ -27,6 +27,7 @@ LEFT: dict[str, Any] = {
 }
 FOREIGN = {**LEFT, "spec": {**LEFT["spec"], "group": "example.com"}}
 """Somebody has put our label on it."""
+ONLY_KEPT = "allows these schemas only to CRDs that have them already"
 
 
 @pytest.fixture(autouse=True)
@@ -83,9 +84,23 @@ async def test_what_was_never_made_is_not_removed(tmp_path: Path) -> None:
         assert methods(server) == ["GET", "POST"]
 
 
-async def test_schemas_that_can_only_be_kept_are_rehearsed_without_a_shadow(tmp_path: Path) -> None:
-    async with client_of(tmp_path, NONE, failure(422, "Invalid", "too costly")) as (server, client):
-        with pytest.raises(ShadowFailed, match=r"rehearse with --shadow never: too costly"):
+@pytest.mark.parametrize(
+    ("field", "why"),
+    [
+        ("spec.versions[1].schema.openAPIV3Schema", ONLY_KEPT),
+        ("spec.validation.openAPIV3Schema", ONLY_KEPT),
+        ("spec.names.listKind", "refuses a shadow"),
+        # A policy's cause names no field.
+        (None, "refuses a shadow"),
+    ],
+)
+async def test_what_has_no_shadow_can_be_rehearsed_without_one(
+    tmp_path: Path, field: str | None, why: str
+) -> None:
+    causes = [{"field": field, "message": "bad"}] if field else [{"message": "bad"}]
+    refused = failure(422, "Invalid", "it is bad", details={"causes": causes})
+    async with client_of(tmp_path, NONE, refused) as (server, client):
+        with pytest.raises(ShadowFailed, match=f"server {why}; rehearse with --shadow never: it is bad"):
             async with Shadow(client, DEFINITION):
                 pass
         assert methods(server) == ["GET", "POST"]
