@@ -97,6 +97,7 @@ async def test_nothing_that_v1beta1_kept_is_lost(plane: Cluster) -> None:
                 "properties": {
                     "known": inner,
                     "empty": {"type": "object"},
+                    "open": {"type": "object", "additionalProperties": True},
                     "list": {"items": inner},
                     "map": {"additionalProperties": inner},
                     "maps": {"additionalProperties": {"additionalProperties": inner}},
@@ -111,6 +112,7 @@ async def test_nothing_that_v1beta1_kept_is_lost(plane: Cluster) -> None:
         "stray": 1,
         "known": stray,
         "empty": stray,
+        "open": {"x": stray},
         "list": [stray, {}],
         "map": {"x": stray},
         "maps": {"x": {"y": stray}},

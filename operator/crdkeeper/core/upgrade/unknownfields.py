@@ -22,6 +22,9 @@ def keep_unknown_fields(schema: dict[str, Any]) -> int:
         if node.get("type") == "object" and not node.get(PRESERVE):
             node[PRESERVE] = True
             marked += 1
+        if node.get(PRESERVE) and node.get("additionalProperties") is True:
+            # For the API server it names every value without naming any field, so it prunes all of theirs.
+            del node["additionalProperties"]
         properties = node.get("properties")
         if isinstance(properties, dict):
             own = whole or node.get(EMBEDDED)

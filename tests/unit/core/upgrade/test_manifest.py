@@ -118,6 +118,8 @@ def test_what_the_schema_does_not_know_is_kept_at_every_depth() -> None:
             "list": {"items": {"properties": {"b": STRING}}},
             "map": {"additionalProperties": {"properties": {"c": STRING}}},
             "either": {"anyOf": [{"required": ["d"]}], "properties": {"d": STRING}},
+            "open": {"type": "object", "additionalProperties": True},
+            "both": {"type": "object", "properties": {"a": STRING}, "additionalProperties": True},
         }
     }
     document = with_spec(known)
@@ -138,6 +140,8 @@ def test_what_the_schema_does_not_know_is_kept_at_every_depth() -> None:
             "list": [{"b": "b", "other": 1}],
             "map": {"x": {"c": "c", "other": [{"deep": 1}]}},
             "either": {"d": "d", "other": 1},
+            "open": {"x": {"deep": {"b": 1}}},
+            "both": {"a": "a", "y": {"deep": 1}},
         },
     }
     (decoded,) = schemas_of(done.definition).values()
