@@ -5,6 +5,7 @@ note tells a person.
 """
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any, Final
 
 from crdkeeper.apiserver.schema.fieldpath import Path
@@ -50,6 +51,21 @@ _EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 _NOT_IN_JUNCTORS: Final = ("default", "nullable", PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_TYPE)
 
 
+class _Holds(Enum):
+    """Whether what a branch says holds for each valid value."""
+
+    ALWAYS = "it is in allOf, or the only one"
+    SOMETIMES = "it is one of several"
+    NEVER = "it is in not"
+
+    def inside(self, key: str, branches: Any) -> "_Holds":
+        """The same for the branches of a keyword in this one."""
+        if key == "not" or self is _Holds.NEVER:
+            return _Holds.NEVER
+        always = self is _Holds.ALWAYS and (key == "allOf" or len(branches) == 1)
+        return _Holds.ALWAYS if always else _Holds.SOMETIMES
+
+
 def make_structural(schema: Node, path: Path, tell: Tell) -> None:
     """Change a schema in place; `path` is its place in the old manifest."""
     _repair_root(schema, path, tell)
@@ -90,13 +106,12 @@ def _repair(schema: Node, path: Path, tell: Tell, *, root: bool = False) -> None
     if root or schema.get(EMBEDDED):
         _add_meta_types(schema, path, tell)
     _int_or_string(schema, path, tell)
-    junctors = list(_branches(schema, path)) if not schema.get(INT_OR_STRING) else []
-    if junctors and not schema.get("type"):
-        _lift_type(schema, junctors, path, tell)
+    if not schema.get(INT_OR_STRING) and not schema.get("type"):
+        _lift_type(schema, path, tell)
     if not root:
         _add_type(schema, path, tell)
-    for nested, at in junctors:
-        _strip(nested, schema, at, tell)
+    if not schema.get(INT_OR_STRING):
+        _strip_junctors(schema, schema, path, tell, _Holds.ALWAYS)
     for each, at in _parts(schema, path):
         _repair(each, at, tell)
     if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
@@ -115,15 +130,15 @@ def _parts(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
             yield schema[key], path.child(key)
 
 
-def _branches(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
-    """Further schemas of the same value: allOf, anyOf, oneOf and not."""
+def _branches(schema: Node, path: Path) -> Iterator[tuple[str, Node, Path]]:
+    """Further schemas of the same value, each with its keyword: allOf, anyOf, oneOf and not."""
     for key in _JUNCTORS:
         branches = schema.get(key)
         if isinstance(branches, list):
             at = path.child(key)
-            yield from ((each, at.index(i)) for i, each in enumerate(branches) if isinstance(each, dict))
+            yield from ((key, each, at.index(i)) for i, each in enumerate(branches) if isinstance(each, dict))
     if isinstance(schema.get("not"), dict):
-        yield schema["not"], path.child("not")
+        yield "not", schema["not"], path.child("not")
 
 
 def _int_or_string(schema: Node, path: Path, tell: Tell) -> None:
@@ -144,8 +159,8 @@ def _int_or_string(schema: Node, path: Path, tell: Tell) -> None:
         tell(topics.INT_OR_STRING, path, "written as x-kubernetes-int-or-string")
 
 
-def _lift_type(schema: Node, junctors: list[tuple[Node, Path]], path: Path, tell: Tell) -> None:
-    found = {each["type"] for each, at in junctors if isinstance(each.get("type"), str)}
+def _lift_type(schema: Node, path: Path, tell: Tell) -> None:
+    found = {each["type"] for _, each, _ in _branches(schema, path) if isinstance(each.get("type"), str)}
     negated = isinstance(schema.get("not"), dict) and schema["not"].get("type")
     if len(found) == 1 and not negated and all(_says_type(schema.get(key)) for key in _JUNCTORS):
         schema["type"] = found.pop()
@@ -206,7 +221,12 @@ def _type_of(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def _strip(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
+def _strip_junctors(schema: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> None:
+    for key, each, at in _branches(schema, path):
+        _strip(each, outer, at, tell, holds.inside(key, schema[key]))
+
+
+def _strip(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> None:
     """Keep in a branch what is allowed there, and define outside what it refers to."""
     for key in ("title", "description"):
         if nested.pop(key, None) is not None:
@@ -222,17 +242,17 @@ def _strip(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
     if nested.get("additionalProperties", False) is not False:
         del nested["additionalProperties"]
         tell(topics.JUNCTOR_KEYWORD, path.child("additionalProperties"), "removed")
-    _strip_fields(nested, outer, path, tell)
+    _strip_fields(nested, outer, path, tell, holds)
     items = nested.get("items")
     if isinstance(items, dict):
+        at = path.child("items")
         if not isinstance(outer.get("items"), dict):
-            outer["items"] = _outline(items)
-        _strip(items, outer["items"], path.child("items"), tell)
-    for each, at in _branches(nested, path):
-        _strip(each, outer, at, tell)
+            outer["items"] = _outline(items, at, tell, holds)
+        _strip(items, outer["items"], at, tell, holds)
+    _strip_junctors(nested, outer, path, tell, holds)
 
 
-def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
+def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> None:
     properties = nested.get("properties")
     if not isinstance(properties, dict):
         return
@@ -249,14 +269,19 @@ def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
             continue
         at = path.child("properties").key(name)
         if name not in outer["properties"]:
-            outer["properties"][name] = _outline(each)
+            outer["properties"][name] = _outline(each, at, tell, holds)
             tell(topics.JUNCTOR_FIELD, at, "also defined outside")
         defined = outer["properties"][name]
         if isinstance(defined, dict):
-            _strip(each, defined, at, tell)
+            _strip(each, defined, at, tell, holds)
 
 
-def _outline(nested: Node) -> Node:
+def _outline(nested: Node, path: Path, tell: Tell, holds: _Holds) -> Node:
     """The beginning of a structural schema for what only a branch refers to; its type is added later."""
-    type_ = nested.get("type") or _certain_type(nested)
+    type_ = nested.get("type")
+    if type_ and holds is _Holds.NEVER:
+        return {}
+    if type_ and holds is _Holds.SOMETIMES:
+        tell(topics.JUNCTOR_FIELD_TYPE, path.child("type"), f"{type_} in every case now")
+    type_ = type_ or _certain_type(nested)
     return {"type": type_} if type_ else {}

@@ -201,6 +201,10 @@ CERTAIN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "oneOf": [{"required": ["a"], "properties": {"a": {"enum": ["x"]}}}],
         },
     ),
+    "a type of a field in all cases": (
+        {"type": "object", "allOf": [{"properties": {"v": STRING}}]},
+        {"type": "object", "properties": {"v": STRING}, "allOf": [{"properties": {"v": {}}}]},
+    ),
     "an embedded object": (
         {
             "x-kubernetes-embedded-resource": True,
@@ -254,6 +258,15 @@ OPEN: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"type": "object", "not": {"type": "string"}},
         {"type": "object", "not": {}},
         "junctor-types-differ",
+    ),
+    "a type of a field in some cases": (
+        {"type": "object", "anyOf": [{"properties": {"v": STRING}}, {"required": ["w"]}]},
+        {
+            "type": "object",
+            "properties": {"v": STRING},
+            "anyOf": [{"properties": {"v": {}}}, {"required": ["w"]}],
+        },
+        "junctor-field-type",
     ),
     "a default in a branch": (
         {"type": "string", "allOf": [{"default": "a", "pattern": "a"}]},
