@@ -221,47 +221,72 @@ def _type_of(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def _strip_junctors(schema: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> None:
+def _strip_junctors(schema: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> bool:
+    """Strip all branches of a schema. Returns whether it accepts more than before.
+
+    Where a branch accepts more, oneOf and not would accept less.
+    """
+    loosened = set()
     for key, each, at in _branches(schema, path):
-        _strip(each, outer, at, tell, holds.inside(key, schema[key]))
+        if _strip(each, outer, at, tell, holds.inside(key, schema[key])):
+            loosened.add(key)
+    if "not" in loosened:
+        del schema["not"]
+        tell(topics.JUNCTOR_LOOSENED, path.child("not"), "removed")
+    if "oneOf" in loosened:
+        branches, all_of = schema.pop("oneOf"), schema.get("allOf")
+        if schema.get("anyOf"):
+            schema["allOf"] = [*(all_of if isinstance(all_of, list) else ()), {"anyOf": branches}]
+        else:
+            schema["anyOf"] = branches
+        tell(topics.JUNCTOR_LOOSENED, path.child("oneOf"), "written as anyOf")
+    return bool(loosened)
 
 
-def _strip(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> None:
-    """Keep in a branch what is allowed there, and define outside what it refers to."""
+def _strip(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> bool:
+    """Keep in a branch what is allowed there, and define outside what it refers to.
+
+    Returns whether the branch accepts more than before.
+    """
     for key in ("title", "description"):
         if nested.pop(key, None) is not None:
             tell(topics.JUNCTOR_TEXT, path.child(key), "removed")
+    loosened = False
     type_ = nested.pop("type", None)
     if type_ is not None:
-        same = type_ == outer.get("type")
-        topic = topics.JUNCTOR_TYPE if same else topics.JUNCTOR_TYPES_DIFFER
+        loosened = type_ != outer.get("type")
+        topic = topics.JUNCTOR_TYPES_DIFFER if loosened else topics.JUNCTOR_TYPE
         tell(topic, path.child("type"), f"removed {type_}")
     for key in _NOT_IN_JUNCTORS:
         if nested.pop(key, None):
+            # None of the others restricts a value.
+            loosened |= key == INT_OR_STRING
             tell(topics.JUNCTOR_KEYWORD, path.child(key), "removed")
     if nested.get("additionalProperties", False) is not False:
-        del nested["additionalProperties"]
+        loosened |= isinstance(nested.pop("additionalProperties"), dict)
         tell(topics.JUNCTOR_KEYWORD, path.child("additionalProperties"), "removed")
-    _strip_fields(nested, outer, path, tell, holds)
+    loosened |= _strip_fields(nested, outer, path, tell, holds)
     items = nested.get("items")
     if isinstance(items, dict):
         at = path.child("items")
         if not isinstance(outer.get("items"), dict):
             outer["items"] = _outline(items, at, tell, holds)
-        _strip(items, outer["items"], at, tell, holds)
-    _strip_junctors(nested, outer, path, tell, holds)
+        loosened |= _strip(items, outer["items"], at, tell, holds)
+    return _strip_junctors(nested, outer, path, tell, holds) or loosened
 
 
-def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> None:
+def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> bool:
     properties = nested.get("properties")
     if not isinstance(properties, dict):
-        return
+        return False
+    loosened = False
     if properties.pop("metadata", None) is not None:
+        loosened = True
         tell(topics.JUNCTOR_KEYWORD, path.child("properties").key("metadata"), "removed")
     if outer.get("additionalProperties"):
         del nested["properties"]
         tell(topics.JUNCTOR_KEYWORD, path.child("properties"), "removed, since the object is a map")
-        return
+        return True
     if properties and not isinstance(outer.get("properties"), dict):
         outer["properties"] = {}
     for name, each in properties.items():
@@ -273,7 +298,8 @@ def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Hol
             tell(topics.JUNCTOR_FIELD, at, "also defined outside")
         defined = outer["properties"][name]
         if isinstance(defined, dict):
-            _strip(each, defined, at, tell, holds)
+            loosened |= _strip(each, defined, at, tell, holds)
+    return loosened
 
 
 def _outline(nested: Node, path: Path, tell: Tell, holds: _Holds) -> Node:

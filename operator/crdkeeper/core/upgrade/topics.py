@@ -147,3 +147,9 @@ JUNCTOR_FIELD_TYPE = _topic(
     "If the field may have another type in other cases, remove the type outside, and set "
     "x-kubernetes-preserve-unknown-fields there.",
 )
+JUNCTOR_LOOSENED = _topic(
+    "junctor-loosened",
+    "A branch accepts more values without what cannot be kept in it, so oneOf and not would refuse values "
+    "that were accepted. Therefore oneOf was written as anyOf, and not was removed.",
+    "Decide which values are meant, and check them with a rule in x-kubernetes-validations.",
+)
