@@ -105,13 +105,16 @@ def _repair(schema: Node, path: Path, tell: Tell, *, root: bool = False) -> None
         del schema[PRESERVE]
     if root or schema.get(EMBEDDED):
         _add_meta_types(schema, path, tell)
-    _int_or_string(schema, path, tell)
+    either = _int_or_string(schema, path, tell)
     if not schema.get(INT_OR_STRING) and not schema.get("type"):
         _lift_type(schema, path, tell)
     if not root:
         _add_type(schema, path, tell)
-    if not schema.get(INT_OR_STRING):
+    if either or not schema.get(INT_OR_STRING):
         _strip_junctors(schema, schema, path, tell, _Holds.ALWAYS)
+    if either and not schema.get("anyOf"):
+        # An anyOf of its own stays instead: the extension alone says as much.
+        schema["anyOf"] = [dict(each) for each in _EITHER]
     for each, at in _parts(schema, path):
         _repair(each, at, tell)
     if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
@@ -141,7 +144,8 @@ def _branches(schema: Node, path: Path) -> Iterator[tuple[str, Node, Path]]:
         yield "not", schema["not"], path.child("not")
 
 
-def _int_or_string(schema: Node, path: Path, tell: Tell) -> None:
+def _int_or_string(schema: Node, path: Path, tell: Tell) -> bool:
+    """Mark an integer or string, and take out what else says so. Returns whether there was such."""
     for key in ("anyOf", "oneOf"):
         branches = schema.get(key)
         if isinstance(branches, list) and sorted(branches, key=str) == _EITHER:
@@ -149,14 +153,14 @@ def _int_or_string(schema: Node, path: Path, tell: Tell) -> None:
             break
     else:
         if schema.get("format") != "int-or-string":
-            return
+            return False
     schema.pop("type", None)
     if schema.get("format") == "int-or-string":
         del schema["format"]
-    schema["anyOf"] = [dict(each) for each in _EITHER]
     if not schema.get(INT_OR_STRING):
         schema[INT_OR_STRING] = True
         tell(topics.INT_OR_STRING, path, "written as x-kubernetes-int-or-string")
+    return True
 
 
 def _lift_type(schema: Node, path: Path, tell: Tell) -> None:

@@ -8,10 +8,10 @@ from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import root
-from crdkeeper.apiserver.schema.props import SCHEMA
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, SCHEMA
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.upgrade.manifest import Upgraded, upgrade
-from tests.unit.core.upgrade.test_manifest import PRESERVE, STRING, ids, spec_of, with_spec
+from tests.unit.core.upgrade.test_manifest import EITHER, PRESERVE, STRING, ids, spec_of, with_spec
 
 TYPES = [{"type": "integer"}, {"type": "boolean"}]
 VALID: dict[str, tuple[dict[str, Any], list[Any]]] = {
@@ -111,3 +111,21 @@ def test_what_restricts_no_value_loosens_nothing(
     done = upgrade(with_spec(before))
     assert spec_of(done) == after
     assert ids(done) == decisions
+
+
+@pytest.mark.parametrize("notation", [{"oneOf": EITHER}, {"format": "int-or-string"}])
+def test_the_limits_of_an_integer_or_string_stay(notation: dict[str, Any]) -> None:
+    limits = [{"minimum": 1}, {"pattern": "%$"}]
+    done = upgrade(with_spec({**notation, "anyOf": limits}))
+    assert spec_of(done) == {INT_OR_STRING: True, "anyOf": limits}
+    assert not done.decisions
+    assert not done.violations
+    assert admitted(done, [1, "5%", True]) == [1, "5%"]
+
+
+def test_types_beside_limits_of_an_integer_or_string_are_left_to_a_person() -> None:
+    limits = [{"type": "integer", "minimum": 1}, {"type": "string"}]
+    done = upgrade(with_spec({"format": "int-or-string", "anyOf": limits}))
+    assert spec_of(done) == {INT_OR_STRING: True, "anyOf": [{"minimum": 1}, {}]}
+    assert ids(done) == {"junctor-types-differ"}
+    assert not done.violations
