@@ -185,7 +185,7 @@ class _Work:
         if not reviews:
             reviews = ["v1beta1"]
             self._tell(topics.REVIEW_VERSIONS, at.child("conversionReviewVersions"), "set to [v1beta1]")
-        elif "v1" not in reviews:
+        elif isinstance(reviews, list) and "v1" not in reviews:
             self._tell(topics.REVIEW_VERSIONS, at.child("conversionReviewVersions"), f"still {reviews}")
         conversion["webhook"] = {
             **({"clientConfig": client} if client else {}),

@@ -380,6 +380,12 @@ def test_junk_in_a_field_ends_as_an_error_of_that_field(field: str, junk: Any) -
     assert isinstance(done.violations, tuple)
 
 
+@pytest.mark.parametrize("junk", [1, True, "a", {"a": 1}, [1]])
+def test_junk_instead_of_review_versions(junk: Any) -> None:
+    done = upgrade(old(conversion={"strategy": "Webhook", "conversionReviewVersions": junk}))
+    assert "conversionReviewVersions" in str(done.violations[0].path)
+
+
 @pytest.mark.parametrize("junk", [None, 1, "a", [], {}, {"a": 1}, True])
 @pytest.mark.parametrize(
     "keyword", ["properties", "items", "allOf", "not", "enum", "type", "additionalProperties"]
