@@ -122,6 +122,17 @@ def test_while_servers_disagree_nothing_begins() -> None:
     assert [each.reason for each in judge(policy)] == ["ServersDisagree"]
 
 
+def test_a_disagreement_that_cannot_be_observed_any_more_is_over() -> None:
+    policy = builtin_policy()
+    look(policy, view("old", config=("c", "d")))
+    assert [each.reason for each in judge(policy)] == ["ServersDisagree"]
+    each = look(policy, view("old", config=None), later(2000))
+    assert (each.encryption_configuration, each.changed_time) == (None, later(2000))
+    assert [each.reason for each in judge(policy, at=2064)] == ["Settling"]
+    assert [each.reason for each in judge(policy, at=2065)] == ["Waiting"]
+    assert look(policy, view("old", config=None), later(3000)) == each
+
+
 @pytest.mark.parametrize(("seconds", "reason"), [(64, "Settling"), (65, "Waiting")])
 def test_the_servers_must_agree_for_a_while(seconds: float, reason: str) -> None:
     policy = builtin_policy()
