@@ -128,11 +128,13 @@ class BuiltinPolicies:
 
     def _pause(self, policy: BuiltinPolicy, resources: Sequence[BuiltinResource]) -> float:
         now = self._client.now()
-        waits = [
-            min(_DUE_SECONDS, max(1.0, unsettled_seconds(policy, each, now)))
+        left = [
+            unsettled_seconds(policy, each, now)
             for each in resources
             if not each.migrated and (each.reason in ("Settling", "Waiting", "Forbidden") or not agreed(each))
         ]
+        # One that has settled waits for others, who need longer than a moment.
+        waits = [min(_DUE_SECONDS, max(1.0, each)) if each else _DUE_SECONDS for each in left]
         return min(waits, default=_LOOK_SECONDS)
 
     async def _view(self, policy: BuiltinPolicy) -> View:

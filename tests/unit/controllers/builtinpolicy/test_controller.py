@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, cast
 
+import pytest
+
 from crdkeeper.api.builtinpolicy import BuiltinPolicy
 from crdkeeper.api.meta import set_condition
 from crdkeeper.api.storagemigration import MigrationTarget, StorageMigration
@@ -34,6 +36,8 @@ class Api(FakeApi):
 
     allowed = True
     reviews = 0
+    lists = 0
+    """Requests for all StorageMigrations."""
     looks = 0
     state: ClusterState
 
@@ -41,6 +45,8 @@ class Api(FakeApi):
         if path == REVIEWS:
             self.reviews += 1
             return {"status": {"allowed": self.allowed}}
+        if (method, path.partition("?")[0]) == ("GET", MIGRATIONS):
+            self.lists += 1
         answer = await super().request(method, path, body, **options)
         if path.partition("?")[0] == STATUS:
             self.objects[POLICY]["status"] = body["status"]
@@ -220,10 +226,21 @@ def test_while_servers_differ_nothing_begins() -> None:
         await asyncio.sleep(3.0)
         assert ready(api) == ("Unknown", "ServersDisagree")
         assert api.writes("POST", MIGRATIONS) == 0
-        await asyncio.sleep(60.0)
+        await asyncio.sleep(120.0)
         assert api.writes("POST", MIGRATIONS) == 1
 
     play(people, [view("a", "b")] * 5 + [view("b")])
+
+
+@pytest.mark.parametrize(("seen", "reason"), [(view("a"), "Forbidden"), (view("a", "b"), "ServersDisagree")])
+def test_what_waits_for_others_costs_few_requests(seen: View, reason: str) -> None:
+    async def people(api: Api) -> None:
+        api.allowed = False
+        await asyncio.sleep(60.0)
+        assert ready(api)[1] == reason
+        assert 1 < api.lists <= 8
+
+    play(people, [seen])
 
 
 def test_a_pattern_that_names_nothing_is_told() -> None:
