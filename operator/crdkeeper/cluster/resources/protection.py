@@ -45,6 +45,8 @@ def _why_unbound(spec: Mapping[str, Any]) -> str:
         why = "has another policyName"
     elif (spec.get("paramRef") or {}).get("selector") != {}:
         why = "has a paramRef that does not select all DefinitionPolicies"
+    elif spec["paramRef"].get("namespace"):
+        why = "has a paramRef with a namespace, while DefinitionPolicies have none"
     elif any((spec.get("matchResources") or {}).get(each) for each in _LIMITS):
         why = "has matchResources, so that it does not concern all CRDs"
     return f"{why}. {_REMEDY}" if why else ""

@@ -42,6 +42,12 @@ FEWER = {**DEFAULTED, "objectSelector": {"matchLabels": {"stage": "production"}}
         ),
         ({"paramRef": {"name": "other"}}, None, "NotProtected", "does not select all DefinitionPolicies"),
         ({"paramRef": None}, None, "NotProtected", "does not select all DefinitionPolicies"),
+        (
+            {"paramRef": {**BOUND["paramRef"], "namespace": "x"}},
+            None,
+            "NotProtected",
+            "has a paramRef with a namespace",
+        ),
         ({"matchResources": FEWER}, None, "NotProtected", "does not concern all CRDs"),
         (
             {},
