@@ -1,7 +1,7 @@
 """`crdkeeper status`: CRDs or built-in resources, how they are stored, and the state of their migrations."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +38,7 @@ from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.resources.kinds import (
     list_builtin_policies,
     list_false_conditions,
-    list_migrations,
+    list_migrations_of,
     list_policies,
 )
 from crdkeeper.cluster.transport.client import ApiError, Client
@@ -51,6 +51,7 @@ from crdkeeper.operations.rights import explained, rights_to_read
 _T = TypeVar("_T")
 _SHOWN_TYPES: Final = (scaling.CONDITION.type, statuswriters.CONDITION.type)
 """Conditions of reports that affect no Ready, so that nobody would look for them."""
+_NAMED: Final = 20
 
 
 @dataclass(slots=True)
@@ -166,11 +167,14 @@ async def _gather_builtins(connection: Connection, names: Sequence[str]) -> _Fin
     needed = [Right("list", "apiregistration.k8s.io", "apiservices")]
     async with Client(connection) as client, explained(client, needed):
         remarks: list[str] = []
+        unread: set[str] = set()
+        unread_policies: set[str] = set()
         stored, migrations, policies = await asyncio.gather(
             discover_stored(client, await list_builtin_versions(client)),
-            _if_permitted(list_migrations(client), [], "Migrations", remarks),
-            _if_permitted(list_builtin_policies(client), [], "Policies", remarks),
+            _if_permitted(list_migrations_of(client, unread=unread), [], "Migrations", remarks),
+            _if_permitted(list_builtin_policies(client, unread_policies), [], "Policies", remarks),
         )
+        remarks += _not_shown("StorageMigrations", unread) + _not_shown("BuiltinPolicies", unread_policies)
         shown = [each for each in stored if not names or each.name in names]
         absent = sorted(set(names) - {each.name for each in shown})
         served = await list_resources(client) if absent else ()
@@ -187,12 +191,14 @@ async def _gather(
 ) -> _Findings[DefinitionOverview]:
     async with Client(connection) as client:
         remarks: list[str] = []
+        unread: set[str] = set()
         definitions, migrations, policies, false = await asyncio.gather(
             _definitions(client, names, selector),
-            _if_permitted(list_migrations(client), [], "Migrations", remarks),
+            _if_permitted(list_migrations_of(client, unread=unread), [], "Migrations", remarks),
             _if_permitted(list_policies(client), [], "Policies", remarks),
             _if_permitted(list_false_conditions(client, _SHOWN_TYPES, names), {}, "Reports", remarks),
         )
+        remarks += _not_shown("StorageMigrations", unread)
         for each in policies:
             if why := why_unread(each):
                 remarks.append(
@@ -231,6 +237,14 @@ async def _if_permitted(listing: Awaitable[_T | None], nothing: _T, what: str, r
             raise
         remarks.append(f"{what} are not shown: {error.message}")
         return nothing
+
+
+def _not_shown(what: str, unread: Collection[str]) -> list[str]:
+    """The remark about objects that this release cannot read, if there are any."""
+    if not unread:
+        return []
+    more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
+    return [f"{what} of another release are not shown: {', '.join(sorted(unread)[:_NAMED])}{more}"]
 
 
 def _print(

@@ -1,7 +1,7 @@
 """crdkeeper's own kinds: read, create and delete them, and apply their status."""
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -14,6 +14,8 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, METADATA_ONLY, ApiError, Client, find
 from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.core.policy.reading import read_policy
+
+_K = TypeVar("_K", bound=Kind)
 
 
 def _path(plural: str, name: str = "") -> str:
@@ -39,21 +41,29 @@ async def list_migrations_of(
     installed. Raises ApiError and Unreachable.
     """
     found: list[StorageMigration] = []
+    unread = set() if unread is None else unread
     try:
         async for body in pages(client, f"{_path(StorageMigration.plural)}?limit=500"):
-            for each in body["items"]:
-                try:
-                    migration = StorageMigration.model_validate(each)
-                except ValidationError:
-                    if unread is not None:
-                        unread.add(each["metadata"]["name"])
-                    continue
-                if definition in ("", str(migration.spec.resource)):
-                    found.append(migration)
+            found += (
+                each
+                for each in _readable(StorageMigration, body["items"], unread)
+                if definition in ("", str(each.spec.resource))
+            )
     except ApiError as error:
         if error.code == 404:
             return None
         raise
+    return found
+
+
+def _readable(kind: type[_K], items: Iterable[Mapping[str, Any]], unread: set[str]) -> list[_K]:
+    """Those that can be parsed; the names of the others are added to `unread`."""
+    found = []
+    for each in items:
+        try:
+            found.append(kind.model_validate(each))
+        except ValidationError:
+            unread.add(each["metadata"]["name"])
     return found
 
 
@@ -63,10 +73,13 @@ async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
     return [read_policy(each) for each in body["items"]] if body is not None else None
 
 
-async def list_builtin_policies(client: Client) -> list[BuiltinPolicy] | None:
-    """List all BuiltinPolicies; None if the kind is not installed."""
+async def list_builtin_policies(client: Client, unread: set[str]) -> list[BuiltinPolicy] | None:
+    """The BuiltinPolicies that can be parsed; None if the kind is not installed.
+
+    The names of the others are added to `unread`. Raises ApiError and Unreachable.
+    """
     body = await find(client, _path(BuiltinPolicy.plural))
-    return [BuiltinPolicy.model_validate(each) for each in body["items"]] if body is not None else None
+    return _readable(BuiltinPolicy, body["items"], unread) if body is not None else None
 
 
 async def get_builtin_policy(client: Client, name: str) -> BuiltinPolicy | None:
