@@ -308,10 +308,10 @@ def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Hol
 
 def _outline(nested: Node, path: Path, tell: Tell, holds: _Holds) -> Node:
     """The beginning of a structural schema for what only a branch refers to; its type is added later."""
-    type_ = nested.get("type")
+    type_, certain = nested.get("type"), _certain_type(nested)
     if type_ and holds is _Holds.NEVER:
         return {}
-    if type_ and holds is _Holds.SOMETIMES:
+    if type_ and type_ != certain and holds is _Holds.SOMETIMES:
         tell(topics.JUNCTOR_FIELD_TYPE, path.child("type"), f"{type_} in every case now")
-    type_ = type_ or _certain_type(nested)
+    type_ = type_ or certain
     return {"type": type_} if type_ else {}

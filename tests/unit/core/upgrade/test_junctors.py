@@ -113,6 +113,17 @@ def test_what_restricts_no_value_loosens_nothing(
     assert ids(done) == decisions
 
 
+def test_a_type_that_other_keywords_say_too_is_certain() -> None:
+    branches = [{"properties": {"mode": {"type": "string", "enum": [each]}}} for each in ("a", "b")]
+    done = upgrade(with_spec({"type": "object", "oneOf": branches}))
+    assert spec_of(done) == {
+        "type": "object",
+        "properties": {"mode": STRING},
+        "oneOf": [{"properties": {"mode": {"enum": [each]}}} for each in ("a", "b")],
+    }
+    assert not done.decisions
+
+
 @pytest.mark.parametrize("notation", [{"oneOf": EITHER}, {"format": "int-or-string"}])
 def test_the_limits_of_an_integer_or_string_stay(notation: dict[str, Any]) -> None:
     limits = [{"minimum": 1}, {"pattern": "%$"}]
