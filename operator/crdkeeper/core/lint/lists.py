@@ -17,8 +17,11 @@ from crdkeeper.core.lint.place import SchemaPlace
 _COMPOSED = ("array", "object")
 _PARTS = frozenset(("key", "kind", "namespace"))
 _UNIQUE = re.compile(r"\b(?:unique|uniquely|distinct)\b", re.IGNORECASE)
-_OF_OTHERS = re.compile(r"[^.]*\b(?:in|of|within) each\b[^.]*", re.IGNORECASE)
-"""A sentence about the names of what is inside the entries."""
+_OF_OTHERS = re.compile(r"(?<![^.])[^.]*\b(?:in|of|within) each\b[^.]*", re.IGNORECASE)
+"""A sentence about the names of what is inside the entries.
+
+It is looked for only where one begins: from each character on, that takes quadratic time.
+"""
 _NAME = re.compile(r"\.name\b")
 _COMPARING = ("exists_one(", "filter(", "map(")
 """Macros of CEL with which a rule compares the names of entries."""
