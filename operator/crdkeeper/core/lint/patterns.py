@@ -14,6 +14,7 @@ import re2
 
 _MEMORY = 8 << 20
 _MOST_GROUPS = 50
+"""With more, nothing is said: to look into nested groups takes cubic time, and a call for each."""
 _LONGEST = 1000
 """Longer ones are ignored: finding the ends of groups takes quadratic time."""
 _REMEMBERED: Final = 1_000
@@ -31,7 +32,10 @@ def is_unanchored(pattern: str) -> bool:
 
 @lru_cache(_REMEMBERED)
 def _is_unanchored(pattern: str) -> bool:
-    alternatives = _alternatives(_bare(pattern))
+    bare = _bare(pattern)
+    if bare.count("(") > _MOST_GROUPS:
+        return False
+    alternatives = _alternatives(bare)
     return all(not _starts(each) and not _ends(each) and each not in _ONE_ATOM for each in alternatives)
 
 
@@ -46,12 +50,12 @@ def unmeant(pattern: str) -> str | None:
 
 @lru_cache(_REMEMBERED)
 def _unmeant(pattern: str) -> str | None:
+    if pattern.count("(") > _MOST_GROUPS:
+        return None
     alternatives = _alternatives(_bare(pattern))
     if len(alternatives) < 2 or not (_starts(alternatives[0]) and _ends(alternatives[-1])):
         return None
     if all(_starts(each) for each in alternatives):
-        return None
-    if pattern.count("(") > _MOST_GROUPS:
         return None
     half = [each for each in alternatives if not (_starts(each) and _ends(each))]
     return next(_only_searched(pattern, half), None)

@@ -64,6 +64,16 @@ def test_long_patterns_are_left_alone() -> None:
     assert unmeant("^a|" * 100_000 + "b$") is None
 
 
+def test_groups_in_groups_are_not_followed_for_long() -> None:
+    nested = "(" * 350 + "a" + ")" * 350
+    assert not is_unanchored(f"x{nested}")
+    assert not is_unanchored(f"{nested}x")
+    assert unmeant(f"{nested}|b$") is None
+    assert unmeant(f"^a|{nested}") is None
+    few = "(" * 50 + "a" + ")" * 50
+    assert is_unanchored(f"x{few}")
+
+
 def test_a_pattern_cannot_make_the_search_for_a_text_expensive() -> None:
     assert unmeant("^" + "(" * 60 + "a" + "{1000}".join([")"] * 60) + "{1000}|b$") is None
     assert unmeant("^((a{900}){900}){900}|b$") in (None, "!b")
