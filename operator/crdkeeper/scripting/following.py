@@ -18,6 +18,7 @@ from pykube.exceptions import HTTPError
 from pykube.http import HTTPClient
 from urllib3.exceptions import ReadTimeoutError
 
+from crdkeeper.core.migration.pace import backoff
 from crdkeeper.scripting.errors import ConnectError
 
 _CONNECT_SECONDS: Final = 5.0
@@ -100,7 +101,7 @@ class Following:
                 if isinstance(interrupted, _Expired):
                     self._version = None
                 self.trouble = str(interrupted)
-                pause = min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE)
+                pause = backoff(self._failures, _FIRST_PAUSE, _LONGEST_PAUSE)
                 self._failures += 1
                 time.sleep(max(0.0, min(max(pause, interrupted.pause), self._deadline.remaining)))
 

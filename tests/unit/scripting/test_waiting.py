@@ -194,6 +194,15 @@ def test_a_server_that_fails_at_once_is_asked_ever_less(monkeypatch: pytest.Monk
     assert len(server.requests) <= 4
 
 
+def test_an_outage_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_module, "_LONGEST_PAUSE", 0.0)
+    # As many as make the pause, doubled each time, more than a float can be.
+    outage = [refusal(503, "no leader")] * 1_100
+    with waited_for(*outage, listing(migration(DONE))) as (server, found):
+        found.wait(timeout=20 * PLENTY)
+    assert len(server.requests) == 1_101
+
+
 @pytest.mark.parametrize(
     "stuck",
     [(hang,), (listing(migration(RUNNING)), hang), (listing(migration(RUNNING)), watch(stays=True))],
