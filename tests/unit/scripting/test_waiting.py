@@ -1,8 +1,5 @@
 """Waiting for a condition: what counts, what ends it early, and what an API server may do meanwhile."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from itertools import groupby
 from threading import Event
@@ -17,14 +14,12 @@ from crdkeeper.scripting import (
     ConnectError,
     DefinitionReport,
     Deleted,
-    StorageMigration,
     TimedOut,
     VersionConversion,
 )
 from crdkeeper.scripting import following as following_module
 from tests.unit.scripting.apiserver import (
     Answer,
-    ApiServer,
     answer,
     bookmark,
     event,
@@ -36,9 +31,8 @@ from tests.unit.scripting.apiserver import (
     watch,
 )
 from tests.unit.scripting.objects import DONE, EXHAUSTED, FORBIDDEN, NAME, RUNNING, condition, migration
+from tests.unit.scripting.waiting import NO_NEWS, PLENTY, Clock, waited_for
 
-PLENTY = 30.0
-"""Seconds that no test takes."""
 SHORT = 0.3
 """Seconds after which a pointless wait ends."""
 GONE = {"kind": "Status", "code": 410, "message": "too old resource version"}
@@ -49,41 +43,11 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following_module, "_FIRST_PAUSE", 0.01)
 
 
-class Clock:
-    """Monotonic time that can be put forward."""
-
-    def __init__(self) -> None:
-        self._ahead = 0.0
-        self.sleep = time.sleep
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._ahead
-
-    def over(self, last: Answer) -> Answer:
-        """This answer, by which all the time is over."""
-
-        def answered(handler: BaseHTTPRequestHandler, closing: Event) -> None:
-            self._ahead += PLENTY
-            last(handler, closing)
-
-        return answered
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(following_module, "time", made)
     return made
-
-
-NO_NEWS = watch(bookmark("101"), stays=True)
-
-
-@contextmanager
-def waited_for(*answers: Answer) -> Iterator[tuple[ApiServer, StorageMigration]]:
-    """A migration on an API server with these answers."""
-    with serving(*answers) as server:
-        yield server, StorageMigration.named(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
 
 
 def test_what_is_so_already_needs_no_watch() -> None:
