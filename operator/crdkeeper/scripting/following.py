@@ -70,11 +70,13 @@ class _Quiet(Exception):
 class Following:
     """The states of one object, beginning with the current one, until the deadline.
 
-    `trouble` says why the API server cannot be reached at present; it is empty if it can.
+    `trouble` says why the API server cannot be reached at present; it is empty if it can. Only once it is
+    `listed` is it known whether there is such an object.
     """
 
     def __init__(self, api: HTTPClient, api_version: str, plural: str, name: str, deadline: Deadline) -> None:
         self.trouble = ""
+        self.listed = False
         self._api = api
         self._api_version = api_version
         self._plural = plural
@@ -113,6 +115,7 @@ class Following:
             except (*_NETWORK, ValueError, KeyError, TypeError) as error:
                 raise _Interrupted(f"its response cannot be parsed: {error}") from error
         self._version = version
+        self.listed = True
         self.trouble = ""
         return SeenState(items[0]) if items else SeenState(None, gone=True)
 
@@ -125,8 +128,10 @@ class Following:
             "timeoutSeconds": math.ceil(self._deadline.remaining),
         }
         with self._get(parameters, patience=patience) as response:
+            # The first event may take long.
+            self.trouble = ""
             for event in _events(response):
-                self._failures, self.trouble = 0, ""
+                self._failures = 0
                 state = self._take(event)
                 if state is not None:
                     yield state

@@ -104,7 +104,9 @@ class CrdkeeperObject(APIObject):
                         return self
                 if state.gone and uid is not None:
                     raise Deleted(f"{self._called} was deleted.", self.condition(about))
-        text = f"{self._called}: after {timeout:g} s {wanting}. {self._seen(about)}"
+        known = following.listed or uid is not None
+        seen = self._seen(about) if known else "It has not been read."
+        text = f"{self._called}: after {timeout:g} s {wanting}. {seen}"
         if following.trouble:
             text += f" The API server cannot be reached: {following.trouble}."
         raise TimedOut(text, self.condition(about))

@@ -3,6 +3,7 @@
 from http.server import BaseHTTPRequestHandler
 from itertools import groupby
 from threading import Event
+from typing import NoReturn
 
 import pytest
 from pykube.config import KubeConfig
@@ -216,9 +217,37 @@ def test_a_condition_that_is_not_there_is_named_with_those_that_are(clock: Clock
 def test_what_cannot_be_reached_is_said(clock: Clock) -> None:
     with (
         waited_for(clock.over(refusal(503, "no leader"))) as (_, found),
-        pytest.raises(TimedOut, match=r"There is no such object.*cannot be reached.*503: no leader"),
+        pytest.raises(TimedOut, match=r"It has not been read\. .*cannot be reached: 503: no leader\."),
     ):
         found.wait(timeout=PLENTY)
+
+
+def test_what_does_not_exist_is_said(clock: Clock) -> None:
+    with (
+        waited_for(listing(), clock.over(NO_NEWS)) as (_, found),
+        pytest.raises(TimedOut, match=r"There is no such object\.$"),
+    ):
+        found.wait(timeout=PLENTY)
+
+
+def test_what_does_not_exist_is_said_also_if_the_server_then_fails(clock: Clock) -> None:
+    with (
+        waited_for(listing(), clock.over(refusal(503, "no leader"))) as (_, found),
+        pytest.raises(TimedOut, match=r"There is no such object\. .*cannot be reached: 503: no leader\."),
+    ):
+        found.wait(timeout=PLENTY)
+
+
+def test_a_watch_that_opens_ends_the_trouble(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(_: object) -> NoReturn:
+        raise following_module._Quiet
+
+    monkeypatch.setattr(following_module, "_events", silent)
+    answers = listing(migration(RUNNING)), refusal(503, "no leader"), clock.over(NO_NEWS)
+    with waited_for(*answers) as (server, found), pytest.raises(TimedOut) as raised:
+        found.wait(timeout=PLENTY)
+    assert server.watched_from == [None, "100", "100"]
+    assert "cannot be reached" not in str(raised.value)
 
 
 @pytest.mark.parametrize("wanted", ["Ready", "Trimmed", "Migrated"])
