@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import root
@@ -13,7 +13,7 @@ from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
 from crdkeeper.cli.lint.selection import Level
 from crdkeeper.core.documents.yamldocument import Position
 from crdkeeper.core.lint.annotation import unused
-from crdkeeper.core.lint.authored import authored
+from crdkeeper.core.lint.authored import authored, of_composite
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
@@ -22,9 +22,6 @@ from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.merging import merge
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.upgrade.v1form import REMOVED
-
-if TYPE_CHECKING:
-    from crdkeeper.core.composition.acceptance import Acceptance
 
 
 def check_definition(
@@ -38,16 +35,17 @@ def check_definition(
     """Add the findings for one CRD, and `more`; `everything` also shows those of severity info."""
     result.checked += 1
     result.definitions.add(_name(definition))
+    problems = definition.composite.problems if definition.composite is not None else ()
     found = lint(
         definition.value,
         live=not definition.is_manifest,
         forbidden=configuration.forbid,
-        more=[*more, *_duplicates(definition)],
+        more=[*of_composite(problems), *more, *_duplicates(definition)],
     )
     if definition.old is not None:
         found = [_removed_version(), *map(_behind, found)]
     if definition.composite is not None:
-        found = [*_of_composite(definition.composite), *authored(definition.origin, found)]
+        found = authored(definition.origin, found)
     _add(found, definition, configuration, result, everything=everything)
 
 
@@ -101,21 +99,6 @@ def check_samples(
     """Add findings about the cells of a CRD's columns for objects of its kind; `steps`: see lint_samples."""
     found = lint_samples(definition.value, objects, steps)
     _add(found, definition, configuration, result, everything=everything)
-
-
-def _of_composite(judged: "Acceptance") -> list[Found]:
-    """The problems of the CompositeResourceDefinition from which the CRD is generated."""
-    return [
-        Found(
-            each.rule,
-            AtPath(each.path),
-            (),
-            each.message,
-            Severity.ERROR if each.refused else Severity.WARNING,
-            final=each.refused,
-        )
-        for each in judged.problems
-    ]
 
 
 def _name(definition: LocatedDefinition) -> str:

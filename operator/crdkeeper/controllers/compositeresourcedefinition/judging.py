@@ -112,9 +112,8 @@ def _judge(
     conversion: Mapping[str, Any] | None,
 ) -> _Judged:
     accepted, update = judge(accept(found), live, conversion)
-    made = accepted.crd
-    advice = advise(found, made, live) if made is not None and not accepted.refused else Advice()
-    return _Judged(key, replace(accepted, crd=None), _packed(made), update, advice)
+    advice = advise(found, accepted, live)
+    return _Judged(key, replace(accepted, crd=None), _packed(accepted.crd), update, advice)
 
 
 def _packed(crd: Mapping[str, Any] | None) -> bytes | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from crdkeeper.api.texts import LINE_BYTES, bounded
-from crdkeeper.core.lint.authored import authored
+from crdkeeper.core.composition.acceptance import Acceptance
+from crdkeeper.core.lint.authored import authored, of_composite
 from crdkeeper.core.lint.conventions.definition import APPLY_SIZE
 from crdkeeper.core.lint.found import Found
 from crdkeeper.core.lint.linter import lint_accepted
@@ -30,16 +31,19 @@ class Advice:
     number: int = 0
 
 
-def advise(definition: Mapping[str, Any], made: Mapping[str, Any], live: Mapping[str, Any] | None) -> Advice:
-    """Lint the CRD of a definition.
+def advise(definition: Mapping[str, Any], judged: Acceptance, live: Mapping[str, Any] | None) -> Advice:
+    """Lint a definition and its CRD; nothing is said of one that is refused.
 
     Findings in the same field of several versions count once, as in the command line's output. `live` is the
     CRD that it replaces: how that converts is up to its VersionConversion, and decides what is lost.
     """
+    made = judged.crd
+    if made is None or judged.refused:
+        return Advice()
     converts = ((live or {}).get("spec") or {}).get("conversion")
     crd = {**made, "spec": {**made["spec"], "conversion": converts}} if converts else made
     try:
-        found = merge(authored(definition, lint_accepted(crd)))
+        found = merge(authored(definition, lint_accepted(crd, of_composite(judged.problems))))
     except RecursionError:
         return Advice()
     counted = [each for each in found if _counts(each)]

@@ -128,15 +128,11 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
             f"{owner} owns the CRD: when that is deleted, the API server deletes the CRD and all composites, "
             "whatever spec.deletion says. Remove metadata.ownerReferences from the CRD.",
         )
-    problems, advice = [each for each in gathered.judged.problems if not each.refused], gathered.facts.advice
-    number = len(problems) + advice.number
-    if number:
-        said = advice.first
-        if problems:
-            first = problems[0]
-            said = f"{first.path}: {first.message} [{first.rule.id}]. {first.rule.why} {first.rule.remedy}"
-        more = f" And {count(number - 1, 'more warning')}: `crdkeeper lint` lists them." if number > 1 else ""
-        return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{said}{more}")
+    advice = gathered.facts.advice
+    if advice.number:
+        rest = advice.number - 1
+        more = f" And {count(rest, 'more warning')}: `crdkeeper lint` lists them." if rest else ""
+        return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{advice.first}{more}")
     return Verdict(reasons.ACCEPTED_ALL, reasons.ACCEPTED_ALL.meaning)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.core.composition import problem
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
 from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
@@ -28,9 +29,11 @@ MAX_LINES: Final = 1_000
 """Far more than anyone writes by hand; a baseline accepts any number of findings."""
 MAX_TRIES: Final = 5_000_000
 """Parts of fields with `*` that are looked for in the fields of findings: one or two seconds."""
-_FOUND_ELSEWHERE: Final = OF_SAMPLES | {SERVER_CONDITION.id, rules.DUPLICATE_KEY.id}
-"""What the annotation may be there for although it is not found here: a file has no conditions, and a cluster
-no key twice.
+_FOUND_ELSEWHERE: Final = OF_SAMPLES.union(
+    (SERVER_CONDITION.id, rules.DUPLICATE_KEY.id), (each.id for each in problem.ALL)
+)
+"""What the annotation may be there for although it is not found here: a file has no conditions, a cluster no
+key twice, and a CRD not what its definition has.
 """
 _SHOWN: Final = 200
 _LINE = re.compile(r"(?P<id>\S+)\s+(?P<field>\S+?):\s+(?P<reason>\S.*)")

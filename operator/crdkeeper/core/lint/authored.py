@@ -8,9 +8,26 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.core.composition.problem import CompositeProblem
 from crdkeeper.core.lint.found import AtPath, Found, Steps
+from crdkeeper.core.lint.severity import Severity
 
 _MOVED: Final = (("metadata", "labels"), ("metadata", "annotations"))
+
+
+def of_composite(problems: Iterable[CompositeProblem]) -> list[Found]:
+    """The problems of the definition itself, in its own paths: `authored` leaves them as they are."""
+    return [
+        Found(
+            each.rule,
+            AtPath(each.path),
+            (),
+            each.message,
+            Severity.ERROR if each.refused else Severity.WARNING,
+            final=each.refused,
+        )
+        for each in problems
+    ]
 
 
 def authored(definition: Mapping[str, Any], found: Iterable[Found]) -> list[Found]:

@@ -59,8 +59,8 @@ def lint(
     return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
 
 
-def lint_accepted(crd: Mapping[str, Any]) -> list[Found]:
-    """Like `lint` for a manifest without errors, which are not looked for again.
+def lint_accepted(crd: Mapping[str, Any], more: Iterable[Found] = ()) -> list[Found]:
+    """Like `lint` for a manifest without errors, which are not looked for again; `more` comes first.
 
     Raises RecursionError if the CRD is nested too deeply to be decoded.
     """
@@ -68,7 +68,8 @@ def lint_accepted(crd: Mapping[str, Any]) -> list[Found]:
     decoded = decode(crd, report)
     if decoded is None:
         return []
-    return apply_annotation(crd["metadata"], [*_of_the_server(report), *check_conventions(decoded, crd)])
+    found = [*more, *_of_the_server(report), *check_conventions(decoded, crd)]
+    return apply_annotation(crd["metadata"], found)
 
 
 def lint_samples(

@@ -171,6 +171,21 @@ def test_a_warning_can_be_ignored(file: Path) -> None:
     assert found["findings"] == []
 
 
+def test_the_annotation_ignores_a_warning_about_the_definition_itself(file: Path) -> None:
+    annotation = (
+        "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n"
+        "        composite-reserved *: as before\n"
+    )
+    file.write_text(WARNED.replace("\n  names:", f"{annotation}  names:"))
+    found = json.loads(run("lint", "-o", "json", "-f", file).stdout)
+    assert [each["id"] for each in found["ignored"]] == ["composite-reserved"]
+    assert found["findings"] == []
+    # Its CRD has the annotation, too, and nothing of what that is about.
+    made = run("compose", "crd", "-f", file).stdout
+    assert "composite-reserved" in made
+    assert "ignore-unused" not in run("lint", "-", stdin=made).output
+
+
 def test_the_annotation_in_its_metadata_is_read_and_checked(file: Path) -> None:
     annotation = (
         "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n"

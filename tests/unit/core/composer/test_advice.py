@@ -13,6 +13,7 @@ Json = Any
 POINTLESS = {"type": "string", "minimum": 1}
 SAID = "v1:.spec.a: minimum has no effect on type string [keyword-type]. "
 WEBHOOK = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {}}}
+RESERVED = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[crdkeeper]"
 
 
 def spec(**fields: Json) -> Json:
@@ -20,10 +21,10 @@ def spec(**fields: Json) -> Json:
 
 
 def advice(value: Json, conversion: Json = None) -> Advice:
-    made = accept(value).crd
-    assert made is not None
-    live = {**copy.deepcopy(made), "spec": {**made["spec"], "conversion": conversion}}
-    return advise(value, made, live if conversion is not None else None)
+    judged = accept(value)
+    assert judged.crd is not None
+    live = {**copy.deepcopy(judged.crd), "spec": {**judged.crd["spec"], "conversion": conversion}}
+    return advise(value, judged, live if conversion is not None else None)
 
 
 def ignoring(*lines: str) -> Json:
@@ -76,6 +77,23 @@ def test_what_the_author_ignores_with_a_reason_does_not_count() -> None:
     assert found.first.startswith(f"spec.metadata.annotations[{ANNOTATION}]: bounds is ignored, but ")
 
 
+def test_what_crdkeeper_replaces_is_a_warning_that_can_be_ignored() -> None:
+    value = document(version(of=schema(spec(crdkeeper={"type": "string"}, a=POINTLESS))))
+    found = advice(value)
+    assert found.number == 2
+    assert found.first.startswith(f"{RESERVED}: crdkeeper is reserved [composite-reserved]. Every composite ")
+    for field in ("*", RESERVED):
+        value["spec"]["metadata"] = ignoring(f"composite-reserved {field}: as before")
+        found = advice(value)
+        assert (found.number, found.first.startswith(SAID)) == (1, True)
+
+
+def test_nothing_is_said_of_what_is_refused() -> None:
+    value = document(version(of=schema({**spec(a=POINTLESS), "maxProperties": 1})))
+    assert accept(value).refused
+    assert advice(value) == Advice()
+
+
 def test_fields_that_only_one_version_has_are_lost_unless_a_webhook_converts() -> None:
     versions = [version(), version("v2", schema(spec(a={"type": "string"})), referenceable=False)]
     assert "conversion-loss" in advice(document(*versions)).first
@@ -95,7 +113,7 @@ def test_a_schema_that_is_nested_too_deeply_is_left_alone() -> None:
     for _ in range(3_000):
         deep = {"type": "object", "properties": {"a": deep}}
     value = document()
-    made = accept(value).crd
-    assert made is not None
-    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = deep
-    assert advise(value, made, None) == Advice()
+    judged = accept(value)
+    assert judged.crd is not None
+    judged.crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = deep
+    assert advise(value, judged, None) == Advice()

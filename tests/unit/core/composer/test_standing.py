@@ -16,7 +16,7 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.kstatus import status_of
 from tests.unit.core.composer.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered, owned
-from tests.unit.core.composition.documents import SPEC, document, schema, version
+from tests.unit.core.composition.documents import document
 
 Json = Any
 NO_RIGHT = Verdict(reasons.RIGHT_MISSING, "the composer lacks rights")
@@ -192,27 +192,18 @@ def test_what_the_api_server_answered_is_said() -> None:
     assert OURS["generation"] == found["Ready"].observed_generation
 
 
-RESERVED = {**SPEC, "properties": {**SPEC["properties"], "crdkeeper": {"type": "string"}}}
-
-
 @pytest.mark.parametrize(
-    ("value", "advice", "said"),
+    ("advice", "said"),
     [
-        (None, Advice("v1:.spec.a: no. Why. Remedy.", 1), "v1:.spec.a: no. Why. Remedy."),
+        (Advice("v1:.spec.a: no. Why. Remedy.", 1), "v1:.spec.a: no. Why. Remedy."),
         (
-            None,
             Advice("v1:.spec.a: no. Why. Remedy.", 3),
             "v1:.spec.a: no. Why. Remedy. And 2 more warnings: `crdkeeper lint` lists them.",
         ),
-        (
-            document(version(of=schema(RESERVED)), metadata=OURS),
-            Advice("v1:.spec.a: no. Why. Remedy.", 1),
-            "or give it another name. And 1 more warning: `crdkeeper lint` lists them.",
-        ),
     ],
 )
-def test_what_lint_says_is_a_warning(value: Json, advice: Advice, said: str) -> None:
-    known = gathered(value, live=crd(value))
+def test_what_lint_says_is_a_warning(advice: Advice, said: str) -> None:
+    known = gathered(live=crd())
     known = with_(known, facts=replace(known.facts, advice=advice))
     found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
     assert (found["Accepted"].status, found["Accepted"].reason) == ("True", "AcceptedWithWarnings")
