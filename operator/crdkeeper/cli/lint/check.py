@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import root
@@ -16,12 +16,16 @@ from crdkeeper.core.lint.annotation import unused
 from crdkeeper.core.lint.authored import authored, of_composite
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
+from crdkeeper.core.lint.conventions.definition import NAMES_CONFLICT
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import AtPath, Found, Steps
 from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.merging import merge
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.upgrade.v1form import REMOVED
+
+_OF_OTHER_DOCUMENTS: Final = OF_SAMPLES | {NAMES_CONFLICT.id}
+"""What is found only if a run reads other documents as well, so that no comment about it is superfluous."""
 
 
 def check_definition(
@@ -46,12 +50,12 @@ def check_definition(
         found = [_removed_version(), *map(_behind, found)]
     if definition.composite is not None:
         found = authored(definition.origin, found)
-    _add(found, definition, configuration, result, everything=everything)
+    add_found(found, definition, configuration, result, everything=everything)
 
 
 @dataclass(frozen=True, slots=True)
-class _SecondKey:
-    """Where a mapping has a key again. No steps lead there: the document has one of the two."""
+class KnownPlace:
+    """A place with its position: of two equal keys a document has one, and documents are not kept."""
 
     field: str
     position: Position
@@ -60,7 +64,7 @@ class _SecondKey:
 
     @property
     def path(self) -> str:
-        """The key."""
+        """The field; it has no version."""
         return self.field
 
 
@@ -69,12 +73,12 @@ def _duplicates(definition: LocatedDefinition) -> Iterator[Found]:
     duplicates, definition.document.duplicates = definition.document.duplicates, []
     for key, position in duplicates:
         message = f'key "{key}" is already set in the mapping'
-        yield Found(rules.DUPLICATE_KEY, _SecondKey(key, position), (), message, Severity.WARNING)
+        yield Found(rules.DUPLICATE_KEY, KnownPlace(key, position), (), message, Severity.WARNING)
 
 
 def _position(found: Found, steps: Steps, definition: LocatedDefinition) -> Position:
     """The place of a finding in the file; `steps` lead there."""
-    return found.where.position if isinstance(found.where, _SecondKey) else definition.find(steps)
+    return found.where.position if isinstance(found.where, KnownPlace) else definition.find(steps)
 
 
 def _removed_version() -> Found:
@@ -98,7 +102,7 @@ def check_samples(
 ) -> None:
     """Add findings about the cells of a CRD's columns for objects of its kind; `steps`: see lint_samples."""
     found = lint_samples(definition.value, objects, steps)
-    _add(found, definition, configuration, result, everything=everything)
+    add_found(found, definition, configuration, result, everything=everything)
 
 
 def _name(definition: LocatedDefinition) -> str:
@@ -106,7 +110,7 @@ def _name(definition: LocatedDefinition) -> str:
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
-def _add(
+def add_found(
     several: Sequence[Found],
     definition: LocatedDefinition,
     configuration: Configuration,
@@ -163,7 +167,7 @@ def report_suppressions(
     for position, message in suppressions.faults:
         add(IGNORE_INVALID, position, message)
     for each in suppressions.unused:
-        if each.id not in OF_SAMPLES:
+        if each.id not in _OF_OTHER_DOCUMENTS:
             add(IGNORE_UNUSED, each.position, unused(each.id, refused=each.refused))
 
 

@@ -12,7 +12,7 @@ from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.lint.baseline import AcceptedFindings
 from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
 from crdkeeper.cli.lint.config import Configurations
-from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
+from crdkeeper.cli.lint.conflicts import Claimant, add_conflicts, claimant
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.samples import Samples, kind_of
 from crdkeeper.core.documents.yamldocument import Position
@@ -41,7 +41,7 @@ class Run:
         self.result = LintResult(keeps_unreported=baseline is not None)
         self._configurations = configurations
         self._everything = everything
-        self._claims: list[Claim] = []
+        self._claimants: list[Claimant] = []
         self._comments: dict[int, tuple[str, Suppressions]] = {}
         self._by_file: dict[str, Suppressions] = {}
         self._samples = Samples()
@@ -93,7 +93,9 @@ class Run:
     def _check(self, definition: LocatedDefinition, more: Iterable[Found] = ()) -> None:
         configuration = self._configurations.of_name(definition.file)
         check_definition(definition, configuration, self.result, everything=self._everything, more=more)
-        self._claims.extend(claims(definition))
+        claiming = claimant(definition)
+        if claiming is not None:
+            self._claimants.append(claiming)
         self._comments[id(definition.comments)] = (definition.file, definition.comments)
         self._by_file[definition.file] = definition.comments
         kind = kind_of(definition.value)
@@ -123,10 +125,10 @@ class Run:
 
     def _finish(self, *, alone: bool = True) -> None:
         """Add what can be determined only at the end; `alone`: no API server has checked the names."""
+        if alone:
+            add_conflicts(self._claimants, self._configurations, self.result, everything=self._everything)
         for file, comments in self._comments.values():
             report_suppressions(comments, file, self._configurations.of_name(file), self.result)
-        if alone:
-            self.result.findings.extend(conflicts(self._claims, self._configurations))
         if self._baseline is not None:
             self._apply(self._baseline)
         self.result.findings.sort(

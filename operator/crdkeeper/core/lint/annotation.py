@@ -19,7 +19,7 @@ from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.core.composition import problem
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
-from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
+from crdkeeper.core.lint.conventions.definition import NAMES_CONFLICT, SERVER_CONDITION
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.registry import known_ids
@@ -30,10 +30,10 @@ MAX_LINES: Final = 1_000
 MAX_TRIES: Final = 5_000_000
 """Parts of fields with `*` that are looked for in the fields of findings: one or two seconds."""
 _FOUND_ELSEWHERE: Final = OF_SAMPLES.union(
-    (SERVER_CONDITION.id, rules.DUPLICATE_KEY.id), (each.id for each in problem.ALL)
+    (NAMES_CONFLICT.id, SERVER_CONDITION.id, rules.DUPLICATE_KEY.id), (each.id for each in problem.ALL)
 )
 """What the annotation may be there for although it is not found here: a file has no conditions, a cluster no
-key twice, and a CRD not what its definition has.
+key twice, a CRD not what its definition has, and nothing by itself a name that another one has.
 """
 _SHOWN: Final = 200
 _LINE = re.compile(r"(?P<id>\S+)\s+(?P<field>\S+?):\s+(?P<reason>\S.*)")
