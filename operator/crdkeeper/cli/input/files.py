@@ -138,6 +138,11 @@ class Failed:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class EmptyFolder(Failed):
+    """A folder without any file to read."""
+
+
 def check_standard_input(names: Iterable[str | None]) -> None:
     """Check the names of all that a command reads, None for what is not given.
 
@@ -182,7 +187,7 @@ def _files(name: str) -> Iterator[str | Failed]:
         return
     found, failed = files_below(path)
     if not found and not failed:
-        yield Failed(name, Position(), "the folder has no YAML or JSON file")
+        yield EmptyFolder(name, Position(), "the folder has no YAML or JSON file")
     yield from failed
     yield from map(str, sorted(found))
 

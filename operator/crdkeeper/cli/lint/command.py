@@ -123,7 +123,7 @@ def lint(
         if in_cluster:
             from crdkeeper.cluster.transport.connection import Connection  # see run.check_cluster
 
-            run.check_cluster(Connection(kubeconfig, context), names, selector)
+            run.check_cluster(Connection(kubeconfig, context), names, selector, allow_none=allow_none)
         else:
             run.check_files(files, allow_none=allow_none)
     except (BadConfiguration, BadBaseline) as error:

@@ -90,7 +90,7 @@ class LintResult:
     failed: list[Failed] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """Findings about named CRDs that are not in the cluster."""
+    """What the cluster lacks: CRDs that were named, or any."""
     known: list[LintFinding] = field(default_factory=list)
     """Findings in the baseline, which are not reported."""
     stale: list[tuple[str, str, str]] = field(default_factory=list)

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Failed, LocatedDefinition, Skipped, read
+from crdkeeper.cli.input.files import MAX_BYTES, STDIN, EmptyFolder, Failed, LocatedDefinition, Skipped, read
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.lint.baseline import AcceptedFindings
 from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
@@ -62,15 +62,17 @@ class Run:
             elif isinstance(each, Skipped):
                 result.skipped.append(replace(each, value=None))
                 self._samples.add(each.value)
-            elif not (allow_none and _is_of_something_else(each.file)):
+            elif not (allow_none and _has_none(each)):
                 result.failed.append(each)
         self._check_samples()
         self._finish()
         if not (result.checked or result.failed or result.excluded or allow_none):
             result.failed.append(Failed(", ".join(files), Position(), "contains no CustomResourceDefinition"))
 
-    def check_cluster(self, connection: "Connection", names: Sequence[str], selector: str) -> None:
-        """Read and check the CRDs that are named or selected, or all.
+    def check_cluster(
+        self, connection: "Connection", names: Sequence[str], selector: str, *, allow_none: bool = False
+    ) -> None:
+        """Read and check the CRDs that are named or selected, or all; with `allow_none`, there may be none.
 
         Raises BadConfiguration, and click.ClickException if there is a problem with the cluster.
         """
@@ -82,6 +84,9 @@ class Run:
         for each in live.definitions:
             self._check(each, conditions(each))
         self.result.missing.extend(live.missing)
+        if not (live.definitions or live.missing or allow_none):
+            said = "no CRD has these labels" if selector else "the cluster has no CRD"
+            self.result.missing.append(said)
         self._finish(alone=False)
 
     def _excludes(self, file: Path) -> bool:
@@ -156,10 +161,12 @@ def _definitions(file: str, kinds: Collection[_Kind]) -> Iterator[LocatedDefinit
             yield each
 
 
-def _is_of_something_else(file: str) -> bool:
-    """Whether a file that cannot be read as YAML, such as a template, is unrelated to CRDs."""
+def _has_none(failed: Failed) -> bool:
+    """Whether there is no CRD in what cannot be read: an empty folder, or YAML such as a template."""
+    if isinstance(failed, EmptyFolder):
+        return True
     try:
-        with Path(file).open("rb") as stream:
+        with Path(failed.file).open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError:
         return False

@@ -52,6 +52,8 @@ def forbid(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     "arguments",
     [
         ["lint", "crds"],
+        ["lint", "--allow-none", "crds"],
+        ["lint", "--allow-none", "crds/private"],
         ["diff", "crds/crd.yaml", "crds"],
         ["rehearse", "-f", "crds", "--objects", "objects"],
         ["rehearse", "-f", "crds/crd.yaml", "--objects", "crds"],

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
+from crdkeeper.cli.lint.cluster import Live
 
 GOOD = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -208,6 +209,23 @@ def test_without_a_file_it_is_about_the_cluster(arguments: tuple[str, ...]) -> N
     result = lint(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "No cluster configured" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(("-l", "app=typo"), "no CRD has these labels"), ((), "the cluster has no CRD")],
+)
+def test_a_cluster_without_such_a_crd(
+    arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gather(*_: object) -> Live:
+        return Live()
+
+    monkeypatch.setattr("crdkeeper.cli.lint.cluster.gather", gather)
+    result = lint(*arguments)
+    assert (result.exit_code, f"Error: {said}\n" in result.stderr) == (2, True)
+    assert json.loads(lint("-o", "json", *arguments).stdout)["missing"] == [said]
+    assert lint("--allow-none", *arguments).exit_code == 0
 
 
 def test_our_own_crds_are_clean() -> None:

@@ -370,3 +370,8 @@ def test_allow_none(tmp_path: Path) -> None:
     assert lint("--allow-none", *files).exit_code == 0
     (tmp_path / "template.yaml").write_text("{{- if .Values.a }}\nkind: CustomResourceDefinition {{ b }")
     assert lint("--allow-none", *files).exit_code == 2
+    (tmp_path / "empty").mkdir()
+    result = lint("-f", str(tmp_path / "empty"))
+    assert (result.exit_code, "the folder has no YAML or JSON file" in result.stderr) == (2, True)
+    result = lint("--allow-none", "-f", str(tmp_path / "empty"))
+    assert (result.exit_code, "unreadable" in result.stderr) == (0, False)
