@@ -1,10 +1,12 @@
 """The findings that a project has accepted, in a file: only others are reported.
 
 CRD, rule and field without version identify a finding. So it remains accepted when lines move, when a file is
-renamed, when its message changes, and in a new version.
+renamed, when its message changes, and in a new version: the API server's paths have the place of a version in
+the list, and another form for what all versions share; here these are one.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,15 @@ MAX_BYTES: Final = 64 << 20
 _VERSION: Final = 1
 Key = tuple[str, str, str]
 """The CRD, the rule and the field."""
+_Place = tuple[str, str, str]
+"""The file, the CRD and the version; empty if a finding is about all versions or none."""
+_INDEX: Final = re.compile(r"spec\.versions\[[0-9]+\]")
+_ANY_VERSION: Final = "spec.versions[*]"
+_SHARED: Final = (
+    (re.compile(r"spec\.validation(?=\.openAPIV3Schema)"), f"{_ANY_VERSION}.schema"),
+    (re.compile(r"spec(?=\.(?:subresources|additionalPrinterColumns|selectableFields)\b)"), _ANY_VERSION),
+)
+"""Beginnings of the server's paths for what all versions share, and those of each version by itself."""
 
 
 class BadBaseline(Exception):
@@ -41,20 +52,19 @@ class AcceptedFindings:
         """
         new: list[LintFinding] = []
         known: list[LintFinding] = []
-        # Several files may contain the same CRD, and each may have what is listed.
-        used: dict[tuple[str, str], Counter[Key]] = {}
+        used: dict[_Place, Counter[Key]] = {}
         for each in findings:
-            known_here = used.setdefault((each.file, each.definition), Counter())
+            known_here = used.setdefault(_place(each), Counter())
             listed = [key for key in _keys(each) if known_here[key] < self.entries[key] and _is_kept(each)]
             known_here.update(listed)
             self.found.update(listed)
             fields = {key[2] for key in listed}
-            others = [path for path in each.paths if path not in fields]
+            others = [path for path in each.paths if _anywhere(path) not in fields]
             if not others:
                 known.append(each)
             elif listed:
                 new.append(_only(each, others))
-                known.append(_only(each, [path for path in each.paths if path in fields]))
+                known.append(_only(each, [path for path in each.paths if _anywhere(path) in fields]))
             else:
                 new.append(each)
         return new, known
@@ -84,30 +94,36 @@ def load(path: Path) -> AcceptedFindings:
     listed = content.get("findings")
     if not isinstance(listed, list):
         raise BadBaseline(f"{path}: findings must be a list")
-    return AcceptedFindings(Counter(dict(_entry(path, i, each) for i, each in enumerate(listed))))
+    entries: Counter[Key] = Counter()
+    for i, each in enumerate(listed):
+        key, number = _entry(path, i, each)
+        entries[key] = max(entries[key], number)
+    return AcceptedFindings(entries)
 
 
 def _entry(path: Path, i: int, entry: Any) -> tuple[Key, int]:
     values = entry if isinstance(entry, dict) else {}
-    key = tuple(each for each in map(values.get, ("definition", "id", "field")) if isinstance(each, str))
+    names = [each for each in map(values.get, ("definition", "id", "field")) if isinstance(each, str)]
     number = values.get("count", 1)
-    if len(key) != 3:
+    if len(names) != 3:
         raise BadBaseline(f"{path}: findings[{i}]: must have definition, id and field")
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise BadBaseline(f"{path}: findings[{i}].count: must be a positive integer")
-    return key, number
+    definition, id, field_ = names
+    # Older files have the server's paths as they are.
+    return (definition, id, _anywhere(field_)), number
 
 
 def write(path: Path, findings: Iterable[LintFinding]) -> int:
     """Write a baseline with these findings, one per line; returns their number. Raises BadBaseline."""
-    counts: dict[tuple[str, str], Counter[Key]] = {}
+    counts: dict[_Place, Counter[Key]] = {}
     for each in findings:
         if _is_kept(each):
-            counts.setdefault((each.file, each.definition), Counter()).update(_keys(each))
+            counts.setdefault(_place(each), Counter()).update(_keys(each))
     most: Counter[Key] = Counter()
     for of_one in counts.values():
-        # Several files may contain the same CRD.
-        most |= of_one
+        for key, number in of_one.items():
+            most[key] = max(most[key], number)
     lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False)}" for each in _listed(most))
     text = f'{{\n  "version": {_VERSION},\n  "findings": [\n{lines}\n  ]\n}}\n'
     try:
@@ -144,4 +160,23 @@ def _is_kept(finding: LintFinding) -> bool:
 
 def _keys(finding: LintFinding) -> list[Key]:
     """An entry for each field of a finding."""
-    return [(finding.definition, finding.rule.id, path) for path in finding.paths]
+    return [(finding.definition, finding.rule.id, _anywhere(path)) for path in finding.paths]
+
+
+def _place(finding: LintFinding) -> _Place:
+    """Where each entry counts for itself: files may contain the same CRD, and versions the same field."""
+    path = finding.paths[0]
+    own = _INDEX.match(path)
+    if own is not None:
+        return finding.file, finding.definition, own[0]
+    version = finding.field.partition(":")[0] if finding.field != path else ""
+    return finding.file, finding.definition, version
+
+
+def _anywhere(path: str) -> str:
+    """The path as it is for any version."""
+    for beginning, replacement in ((_INDEX, _ANY_VERSION), *_SHARED):
+        found = beginning.match(path)
+        if found is not None:
+            return f"{replacement}{path[found.end() :]}"
+    return path

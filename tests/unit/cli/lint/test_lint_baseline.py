@@ -137,6 +137,70 @@ def test_a_second_finding_of_one_field_is_new(project: Path) -> None:
         assert [each["id"] for each in document(project)["findings"]] == ["rule-message"] * new
 
 
+SIZE = "                type: string\n"
+UNKNOWN = GOOD.replace(SIZE, f"{SIZE}                maxLenght: 3\n")
+
+
+def with_another(text: str, old: str = "", new: str = "") -> str:
+    """The CRD with a copy of its version before it, which has something else there."""
+    head, versions, one = text.partition("  versions:\n")
+    another = one.replace("name: v1", "name: v2").replace("storage: true", "storage: false")
+    return f"{head}{versions}{another.replace(old, new) if old else another}{one}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "id", "fields"),
+    [
+        (UNKNOWN, with_another(UNKNOWN), "unknown-field", 2),
+        (with_another(UNKNOWN), UNKNOWN, "unknown-field", 1),
+        (BAD, with_another(BAD), "type", 1),
+        (BAD, with_another(BAD, "maxLength: 3", "maxLength: 4"), "type", 2),
+        (with_another(BAD, "maxLength: 3", "maxLength: 4"), BAD, "type", 1),
+    ],
+)
+def test_the_servers_findings_remain_known_with_another_version(
+    project: Path, before: str, after: str, id: str, fields: int
+) -> None:
+    (project / "widgets.yaml").write_text(before)
+    lint("--write-baseline", str(project / "known.json"), str(project / "widgets.yaml"))
+    (entry,) = json.loads((project / "known.json").read_text())["findings"]
+    assert (entry["id"], entry.get("count", 1)) == (id, 1)
+    assert entry["field"].startswith("spec.versions[*].schema.openAPIV3Schema.")
+    (project / "widgets.yaml").write_text(after)
+    assert run(project, "--fail-on", "warning").exit_code == 0
+    found = document(project)
+    assert (found["findings"], found["baseline"]["stale"]) == ([], [])
+    assert len({each["field"] for each in found["baseline"]["known"]}) == fields
+
+
+@pytest.mark.parametrize(
+    ("text", "of_versions"),
+    [
+        (UNKNOWN, ["spec.versions[0].schema"]),
+        (with_another(UNKNOWN), ["spec.versions[0].schema", "spec.versions[1].schema"]),
+        (BAD, ["spec.validation"]),
+    ],
+)
+def test_a_baseline_with_the_servers_paths_is_read(project: Path, text: str, of_versions: list[str]) -> None:
+    known = project / "known.json"
+    (project / "widgets.yaml").write_text(text)
+    lint("--write-baseline", str(known), str(project / "widgets.yaml"))
+    written = json.loads(known.read_text())
+    (entry,) = written["findings"]
+    written["findings"] = [
+        {**entry, "field": entry["field"].replace("spec.versions[*].schema", each)} for each in of_versions
+    ]
+    known.write_text(json.dumps(written))
+    found = document(project)
+    assert (found["findings"], found["baseline"]["stale"]) == ([], [])
+
+
+def test_a_field_that_differs_in_another_version_remains_known(project: Path) -> None:
+    (project / "widgets.yaml").write_text(with_another(CRD, "[a-z]+", "[a-y]+"))
+    found = document(project)
+    assert (found["findings"], found["baseline"]["stale"]) == ([], [])
+
+
 def test_a_crd_in_two_files_is_listed_once(project: Path) -> None:
     (project / "again.yaml").write_text(CRD)
     files = [str(project / each) for each in ("widgets.yaml", "again.yaml")]
