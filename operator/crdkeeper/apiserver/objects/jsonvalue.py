@@ -3,14 +3,23 @@
 So 1 is not 1.0 until the object has been stored once: Go writes an integral float without its dot.
 """
 
+import math
 from typing import Any
 
 _MIN, _END = -(1 << 63), 1 << 63
 
 
 def received(value: int) -> int | float:
-    """An integer as the server decodes it: beyond 64 bits it becomes a float."""
-    return value if _MIN <= value < _END else float(value)
+    """An integer as the server decodes it: beyond 64 bits it becomes a float.
+
+    Infinite for what no float holds, where the server cannot decode the whole.
+    """
+    if _MIN <= value < _END:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def stored(value: Any) -> Any:

@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any, Final
 
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MAX_UINT, MIN_INT
+
 _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -23,6 +25,16 @@ def plain_scalar(text: str) -> Any:
     if text[0] not in _NUMERIC or len(text) > _MAX_DIGITS:
         return text
     digits = text.replace("_", "")
+    whole = _integer(digits)
+    if whole is not None and MIN_INT <= whole <= (MAX_INT if digits[0] in "+-" else MAX_UINT):
+        return whole
+    # A larger one is a float if it is written like one: without 0x, 0o or 0b.
+    number = float(digits) if _FLOAT.fullmatch(digits) else math.inf
+    return number if math.isfinite(number) else text  # as Go's parser does with what is out of range
+
+
+def _integer(digits: str) -> int | None:
+    """An integer of any size; None if it is none."""
     if _DECIMAL.fullmatch(digits):
         return int(digits)
     radix = _RADIX.fullmatch(digits)
@@ -30,5 +42,4 @@ def plain_scalar(text: str) -> Any:
         for group, base in ((2, 16), (3, 8), (4, 2)):
             if radix[group]:
                 return int(radix[1] + radix[group], base)
-    number = float(digits) if _FLOAT.fullmatch(digits) else math.inf
-    return number if math.isfinite(number) else text  # as Go's parser does with what is out of range
+    return None

@@ -59,6 +59,14 @@ def test_numbers(tmp_path: Path, command: str, number: str, place: str) -> None:
     assert code in (0, 1, 2)
 
 
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_as_defaults(tmp_path: Path, number: str) -> None:
+    schema = f"{{type: object, default: {NUMBERS[number]}}}"
+    content = f"{HEAD}spec: {{versions: [{{schema: {{openAPIV3Schema: {schema}}}}}]}}\n"
+    code, _ = run("lint", tmp_path / "number.yaml", content)
+    assert code == 1
+
+
 def test_what_go_cannot_hold_is_a_text() -> None:
     assert plain_scalar("1e999999999") == "1e999999999"
     assert plain_scalar("-1e400") == "-1e400"
