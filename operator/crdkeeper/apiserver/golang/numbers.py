@@ -19,6 +19,19 @@ _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
 
+def received(value: int) -> int | float:
+    """An integer as the API server decodes it: beyond 64 bits it becomes a float.
+
+    Infinite for what no float holds, where the server cannot decode the whole.
+    """
+    if MIN_INT <= value <= MAX_INT:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def parse_int(text: str) -> int | None:
     """A decimal int64 (strconv.ParseInt), or None."""
     if len(text) > 20 + 1000 or not _INTEGER.fullmatch(text):

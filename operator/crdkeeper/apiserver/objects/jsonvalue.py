@@ -3,29 +3,15 @@
 So 1 is not 1.0 until the object has been stored once: Go writes an integral float without its dot.
 """
 
-import math
 from typing import Any
 
-_MIN, _END = -(1 << 63), 1 << 63
-
-
-def received(value: int) -> int | float:
-    """An integer as the server decodes it: beyond 64 bits it becomes a float.
-
-    Infinite for what no float holds, where the server cannot decode the whole.
-    """
-    if _MIN <= value < _END:
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT, received
 
 
 def stored(value: Any) -> Any:
     """A value as it is read after it was stored: a number without a dot is an integer."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() and _MIN <= value < _END else value
+        return int(value) if value.is_integer() and MIN_INT <= value <= MAX_INT else value
     if isinstance(value, int):
         return value if isinstance(value, bool) else received(value)
     if isinstance(value, dict):

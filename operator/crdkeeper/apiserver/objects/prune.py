@@ -8,7 +8,7 @@ in one pass here, which creates the copy that all later steps use.
 from enum import Enum
 from typing import Any
 
-from crdkeeper.apiserver.objects.jsonvalue import received
+from crdkeeper.apiserver.golang.numbers import received
 from crdkeeper.apiserver.objects.objectnode import META_FIELDS, ObjectNode
 
 

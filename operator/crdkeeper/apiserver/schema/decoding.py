@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final, Protocol
 
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT, received
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.violation import Report
@@ -142,7 +143,38 @@ class Anything:
     """Any JSON; null counts as absent."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        return raw
+        return _all_received(raw) if _has_long_integer(raw) else raw
+
+
+def _has_long_integer(value: Any) -> bool:
+    # Without recursion, as in the copy: decoding does not fail because a value is deep.
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        kind = type(each)
+        if kind is dict:
+            waiting.extend(each.values())
+        elif kind is list:
+            waiting.extend(each)
+        elif kind is int and not MIN_INT <= each <= MAX_INT:
+            return True
+    return False
+
+
+def _all_received(value: Any) -> Any:
+    """A copy with each integer as the server decodes it."""
+    whole = [value]
+    waiting: list[Any] = [whole]
+    while waiting:
+        at = waiting.pop()
+        for key in list(at) if type(at) is dict else range(len(at)):
+            each = at[key]
+            if type(each) is dict or type(each) is list:
+                at[key] = each.copy()
+                waiting.append(at[key])
+            elif type(each) is int:
+                at[key] = received(each)
+    return whole[0]
 
 
 class ListOf:

@@ -43,6 +43,9 @@ def has_unknown(schema: dict[str, Any], default: Any) -> bool:
         ({"type": "object", PRESERVE: True, "properties": {"b": {"type": "object"}}}, {"b": {"c": 1}}, True),
         ({PRESERVE: True, "items": {"type": "object"}}, [{"b": 1}], False),
         (TEXT, {"b": 1}, True),
+        # These become floats, and are no unknown fields.
+        ({"type": "object", "properties": {"b": {"type": "number"}}}, {"b": 2**63}, False),
+        ({"type": "array", "items": {"type": "number"}}, [1, 2**64, -(2**64)], False),
     ],
 )
 def test_unknown_fields(schema: dict[str, Any], default: Any, unknown: bool) -> None:
@@ -254,6 +257,13 @@ def test_unknown_fields_may_stay_where_the_old_schema_had_some() -> None:
     assert report == Report()
     assert has_unpruned_defaults(decoded)
     assert not has_unpruned_defaults(SCHEMA.decode(EMBEDDED, root("s"), Report()))
+
+
+def test_a_long_integer_is_no_unknown_field_of_an_old_default() -> None:
+    numbers = {"type": "array", "items": {"type": "number"}}
+    field = {"type": "object", "properties": {"b": numbers}, "default": {"b": [2**64]}}
+    schema = {"type": "object", "properties": {"a": field}}
+    assert not has_unpruned_defaults(SCHEMA.decode(schema, root("s"), Report()))
 
 
 def test_the_work_for_the_patterns_of_all_defaults_is_bounded() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from crdkeeper.apiserver.cel.expressions import OBJECT_LIMIT, Account
 from crdkeeper.apiserver.objects.effort import limited, spend_on_nodes
 from crdkeeper.apiserver.objects.godecode import metadata_error
-from crdkeeper.apiserver.objects.jsonvalue import received, same
+from crdkeeper.apiserver.objects.jsonvalue import same
 from crdkeeper.apiserver.objects.objectmeta import coerce
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded
 from crdkeeper.apiserver.objects.objectnode import META_FIELDS, ObjectNode, copied
@@ -60,9 +60,7 @@ class _Checks:
         if schema.get(EMBEDDED):
             around = None
         if schema.get("default") is not None:
-            value = schema["default"]
-            value = received(value) if type(value) is int else value
-            self._check(value, schema, path.child("default"), around)
+            self._check(schema["default"], schema, path.child("default"), around)
         items = schema.get("items")
         if isinstance(items, dict):
             self.walk(items, path.child("items"), around and around.index())
