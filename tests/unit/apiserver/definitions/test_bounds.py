@@ -10,6 +10,8 @@ import pytest
 from crdkeeper.apiserver.cel.compilation import RulePlace, compile_rules
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.update import check_update
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.apiserver.schema.structural import conversion_error
 from crdkeeper.apiserver.schema.violation import Report
 from tests.unit.apiserver.definitions.cases import definition, version
 
@@ -49,6 +51,25 @@ def test_the_work_for_the_defaults_of_all_versions_is_bounded() -> None:
     report = check_creation(definition(*more))
     assert {each.reason for each in report.unchecked} == {TOO_LONG}
     assert len(report.unchecked) > 30
+
+
+def test_the_field_paths_of_a_node_are_checked_by_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    crd = definition()
+    node = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    node["x-kubernetes-validations"] = [
+        {"rule": "true", "message": f"{i}", "fieldPath": ".a"} for i in range(50)
+    ]
+    node["properties"]["a"]["x-kubernetes-validations"] = [{"rule": "true"}]
+    walks = 0
+
+    def counted(schema: Schema) -> str | None:
+        nonlocal walks
+        walks += 1
+        return conversion_error(schema)
+
+    monkeypatch.setattr("crdkeeper.apiserver.definitions.rules.validations.conversion_error", counted)
+    assert check_creation(crd).violations == []
+    assert walks == 1
 
 
 def test_short_expressions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "
 
 def check_validations(schema: Schema, path: Path, report: Report) -> None:
     """Report the errors in each rule's message, reason and fieldPath."""
+    # Once for all rules: this looks at everything below.
+    resolvable = any(each.get("fieldPath") for each in schema[VALIDATIONS]) and not conversion_error(schema)
     for i, each in enumerate(schema[VALIDATIONS]):
         at = path.child(VALIDATIONS).index(i)
         _check_texts(each, at, report)
@@ -21,7 +23,8 @@ def check_validations(schema: Schema, path: Path, report: Report) -> None:
             at_reason = at.child("reason")
             report.not_supported(rules.VALIDATION_RULE, at_reason, reason, _REASONS, as_json=True)
         if each.get("fieldPath"):
-            _check_field_path(each["fieldPath"], schema, at.child("fieldPath"), report)
+            at_path = at.child("fieldPath")
+            _check_field_path(each["fieldPath"], schema if resolvable else None, at_path, report)
 
 
 def _check_texts(rule: dict[str, Any], path: Path, report: Report) -> None:
@@ -43,12 +46,13 @@ def _check_texts(rule: dict[str, Any], path: Path, report: Report) -> None:
         report.required(rules.VALIDATION_RULE, path.child("messageExpression"), detail)
 
 
-def _check_field_path(field_path: str, schema: Schema, path: Path, report: Report) -> None:
+def _check_field_path(field_path: str, schema: Schema | None, path: Path, report: Report) -> None:
+    """`schema` is None if there is none that paths could be looked up in."""
     if not field_path.strip():
         report.invalid(rules.VALIDATION_RULE, path, field_path, "must be non-empty if specified")
     if _has_line_breaks(field_path):
         report.invalid(rules.VALIDATION_RULE, path, field_path, "must not contain line breaks")
-    if conversion_error(schema) is not None:
+    if schema is None:
         return
     try:
         fieldreference.resolve(field_path, schema, arrays=True)
