@@ -5,6 +5,7 @@ those of k8s.io/apiserver for every kind. kubectl shows each one; a warning neve
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, internal
 from crdkeeper.apiserver.golang.text import quote
@@ -69,13 +70,13 @@ def _is_overlooked(steps: Sequence[Step]) -> bool:
 
 
 def _owner_warnings(owners: Sequence[Decoded]) -> Iterator[str]:
-    kept: list[Decoded] = []
+    kept: set[tuple[tuple[str, Any], ...]] = set()
     duplicates: list[str] = []
     for each in owners:
-        if each in kept:
+        key = tuple(sorted(each.items()))
+        if key in kept:
             duplicates.append(each.get("uid", ""))
-        else:
-            kept.append(each)
+        kept.add(key)
     if duplicates:
         yield (
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "

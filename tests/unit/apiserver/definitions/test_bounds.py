@@ -72,6 +72,24 @@ def test_the_field_paths_of_a_node_are_checked_by_one_walk(monkeypatch: pytest.M
     assert walks == 1
 
 
+def test_many_owners_are_not_compared_with_each_other() -> None:
+    compared: list[object] = []
+
+    class Uid(str):
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    crd = definition()
+    crd["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": Uid(i)} for i in range(2_000)
+    ]
+    assert check_creation(crd).violations == []
+    assert compared == []
+
+
 def test_short_expressions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
     crd = definition()
     fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]

@@ -50,6 +50,14 @@ def test_values_that_the_server_prints_as_json() -> None:
     assert values["spec.names.shortNames[0]"] == '"\\u200b"'
 
 
+def test_an_owner_that_is_named_twice_counts_once() -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "7", "controller": True}
+    nameless = {"apiVersion": "v1", "kind": "Pod", "uid": "8"}
+    crd = definition()
+    crd["metadata"]["ownerReferences"] = [owner, dict(reversed(owner.items())), nameless, owner]
+    assert said(crd) == ["metadata.ownerReferences[1].name: Required value: must not be empty"]
+
+
 def test_status_subresource_restricts_the_root() -> None:
     crd = definition()
     first(subresources={"status": {}})(crd)

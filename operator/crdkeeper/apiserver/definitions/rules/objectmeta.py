@@ -108,7 +108,8 @@ def _check_finalizers(finalizers: list[str], path: Path, report: Report) -> None
 
 
 def _check_owners(owners: list[Decoded], path: Path, report: Report) -> None:
-    unique = [each for i, each in enumerate(owners) if each not in owners[:i]]
+    # Their values are texts and booleans, so that equal ones are found without a look at all others.
+    unique = list({tuple(sorted(each.items())): each for each in owners}.values())
     controller = ""
     for i, each in enumerate(unique):
         at = path.index(i)
