@@ -38,14 +38,15 @@ def error(pattern: str) -> str | None:
 
 
 class _Node:
-    """A part of the expression: how often it repeats, and the maximum size of its program."""
+    """A part of the expression, reduced to what Go limits."""
 
-    __slots__ = ("max", "size", "subs")
+    __slots__ = ("copies", "size")
 
-    def __init__(self, subs: Sequence["_Node"] = (), max: int | None = None, size: int = 1) -> None:
-        self.subs = subs
-        self.max = max
+    def __init__(self, size: int = 1, copies: int = 1) -> None:
         self.size = size
+        """The maximum size of its program."""
+        self.copies = copies
+        """How often the repetitions in it together repeat a part of it."""
 
 
 _ATOM = _Node()
@@ -96,7 +97,7 @@ class _Parser:
                 raise _Bad("unexpected )", self._pattern)
             inner = self._stack.pop()
             self._stack.pop()
-            self._stack.append(_Node((inner,), size=inner.size + 2))
+            self._stack.append(_Node(inner.size + 2, inner.copies))
             self._depth -= 1
             self._at += 1
         elif char == "[":
@@ -141,13 +142,13 @@ class _Parser:
             raise _Bad("missing argument to repetition operator", operator)
         sub = self._stack.pop()
         if limits is None:
-            self._stack.append(_Node((sub,), size=sub.size + 2))
+            self._stack.append(_Node(sub.size + 2, sub.copies))
             return
         low, high = limits
-        node = _Node((sub,), low if high < 0 else high, size=(sub.size + 1) * max(low, high, 1) + 1)
-        if high == 0:
-            node.max = 0
-        if (low >= 2 or high >= 2) and not _repeats_within(node, _MAX_REPEAT):
+        times = max(low, high, 1)
+        # What {0} repeats no longer counts, and what {0,} repeats does.
+        node = _Node((sub.size + 1) * times + 1, sub.copies * times if high else 1)
+        if (low >= 2 or high >= 2) and node.copies > _MAX_REPEAT:
             raise _Bad("invalid repeat count", operator)
         if node.size > _MANY_INSTRUCTIONS:
             raise UndecidedPattern("the repetitions may need more memory than Go allows")
@@ -223,19 +224,8 @@ class _Parser:
 def _joined(subs: Sequence[_Node]) -> _Node:
     if len(subs) == 1:
         return subs[0]
-    return _Node(
-        tuple(each for each in subs if each is not _ATOM), size=sum(each.size + 1 for each in subs) + 1
-    )
-
-
-def _repeats_within(node: _Node, limit: int) -> bool:
-    if node.max is not None:
-        if node.max == 0:
-            return True
-        if node.max > limit:
-            return False
-        limit //= node.max
-    return all(_repeats_within(each, limit) for each in node.subs)
+    size = sum(each.size + 1 for each in subs) + 1
+    return _Node(size, max((each.copies for each in subs), default=1))
 
 
 def _limits(pattern: str, at: int) -> tuple[int, int, int] | None:

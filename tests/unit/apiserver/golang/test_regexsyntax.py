@@ -21,6 +21,8 @@ from crdkeeper.apiserver.golang.regexsyntax import UndecidedPattern, error
         r"\p{Greek}\p{greek}\p{l_U}\p{ uppercase-letter }\p{digit}",
         r"\x{10FFFF}\07\123",
         "(a{10}){100}",
+        "((a{1000}){0}){2}",
+        "a" + "*(?i)" * 600 + "{2}",
     ],
 )
 def test_accepted(pattern: str) -> None:
@@ -46,6 +48,7 @@ def test_accepted(pattern: str) -> None:
         ("a{2,1}", "invalid repeat count: `{2,1}`"),
         ("a{1001}", "invalid repeat count: `{1001}`"),
         ("((a{100}){10}){2}", "invalid repeat count: `{2}`"),
+        ("((a{1000}){0,}){2}", "invalid repeat count: `{2}`"),
         ("[z-a]", "invalid character class range: `z-a`"),
         ("[[:foo:]]", "invalid character class range: `[:foo:]`"),
         (r"\p{L", r"invalid character class range: `\p{L`"),
