@@ -1,8 +1,8 @@
 """Whether Go's regexp package accepts a pattern, without ever running one.
 
 Patterns are untrusted, and Python's `re` has another syntax and exponential time. This module only parses, in
-one pass, with Go's error messages. What depends on Go's tables or on its estimate of memory is left
-undecided.
+one pass, with Go's error messages. What depends on Go's tables or on its estimates of memory and depth is
+left undecided.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ _MAX_REPEAT = 1000
 _LONG = 20_000
 _DEEP = 100
 _MANY_INSTRUCTIONS = 1_000_000
+_MAX_HEIGHT = 1000
 
 
 class UndecidedPattern(Exception):
@@ -40,13 +41,17 @@ def error(pattern: str) -> str | None:
 class _Node:
     """A part of the expression, reduced to what Go limits."""
 
-    __slots__ = ("copies", "size")
+    __slots__ = ("copies", "height", "size", "width")
 
-    def __init__(self, size: int = 1, copies: int = 1) -> None:
+    def __init__(self, size: int = 1, copies: int = 1, height: int = 1, width: int = 1) -> None:
         self.size = size
         """The maximum size of its program."""
         self.copies = copies
         """How often the repetitions in it together repeat a part of it."""
+        self.height = height
+        """The maximum height of Go's tree of it."""
+        self.width = width
+        """How many parts in a row Go takes out of it at most if another alternative begins alike."""
 
 
 _ATOM = _Node()
@@ -97,7 +102,7 @@ class _Parser:
                 raise _Bad("unexpected )", self._pattern)
             inner = self._stack.pop()
             self._stack.pop()
-            self._stack.append(_Node(inner.size + 2, inner.copies))
+            self._push(_Node(inner.size + 2, inner.copies, inner.height + 1, inner.width))
             self._depth -= 1
             self._at += 1
         elif char == "[":
@@ -115,12 +120,20 @@ class _Parser:
         if self._depth > _DEEP:
             raise UndecidedPattern(f"groups nest deeper than {_DEEP} levels")
 
+    def _push(self, node: _Node) -> None:
+        """Add a part that consists of others. Like Go, look at the limits before the rest is read."""
+        if node.size > _MANY_INSTRUCTIONS:
+            raise UndecidedPattern("the pattern may need more memory than Go allows")
+        if node.height > _MAX_HEIGHT:
+            raise UndecidedPattern("the parts of the pattern may nest deeper than Go allows")
+        self._stack.append(node)
+
     def _concatenate(self) -> None:
         """Concatenate everything after the last bracket or bar into one node."""
         subs: list[_Node] = []
         while self._stack and self._stack[-1] is not _OPEN and self._stack[-1] is not _BAR:
             subs.append(self._stack.pop())
-        self._stack.append(_joined(subs))
+        self._push(_concatenation(subs))
 
     def _collapse(self) -> None:
         """Combine everything after the last bracket, including alternatives."""
@@ -130,7 +143,7 @@ class _Parser:
             each = self._stack.pop()
             if each is not _BAR:
                 subs.append(each)
-        self._stack.append(_joined(subs))
+        self._push(_alternation(subs))
 
     def _repeat(self, before: int, last_repeat: int | None, limits: tuple[int, int] | None) -> None:
         if self._pattern.startswith("?", self._at):
@@ -142,17 +155,15 @@ class _Parser:
             raise _Bad("missing argument to repetition operator", operator)
         sub = self._stack.pop()
         if limits is None:
-            self._stack.append(_Node(sub.size + 2, sub.copies))
+            self._push(_Node(sub.size + 2, sub.copies, sub.height + 1))
             return
         low, high = limits
         times = max(low, high, 1)
         # What {0} repeats no longer counts, and what {0,} repeats does.
-        node = _Node((sub.size + 1) * times + 1, sub.copies * times if high else 1)
-        if (low >= 2 or high >= 2) and node.copies > _MAX_REPEAT:
+        copies = sub.copies * times if high else 1
+        if (low >= 2 or high >= 2) and copies > _MAX_REPEAT:
             raise _Bad("invalid repeat count", operator)
-        if node.size > _MANY_INSTRUCTIONS:
-            raise UndecidedPattern("the repetitions may need more memory than Go allows")
-        self._stack.append(node)
+        self._push(_Node((sub.size + 1) * times + 1, copies, sub.height + 1))
 
     def _braces(self, before: int, last_repeat: int | None) -> bool:
         parsed = _limits(self._pattern, before)
@@ -221,11 +232,24 @@ class _Parser:
         self._stack.append(_ATOM)
 
 
-def _joined(subs: Sequence[_Node]) -> _Node:
+def _concatenation(subs: Sequence[_Node]) -> _Node:
     if len(subs) == 1:
         return subs[0]
-    size = sum(each.size + 1 for each in subs) + 1
-    return _Node(size, max((each.copies for each in subs), default=1))
+    return _Node(
+        sum(each.size + 1 for each in subs) + 1,
+        max((each.copies for each in subs), default=1),
+        max((each.height for each in subs), default=0) + 1,
+        sum(each.width for each in subs),
+    )
+
+
+def _alternation(subs: Sequence[_Node]) -> _Node:
+    found = _concatenation(subs)
+    if len(subs) > 1:
+        # Go makes a(b|c) of ab|ac: for each part that alternatives share, there are two levels more.
+        found.width = max(each.width for each in subs)
+        found.height += 2 * found.width
+    return found
 
 
 def _limits(pattern: str, at: int) -> tuple[int, int, int] | None:

@@ -23,6 +23,8 @@ from crdkeeper.apiserver.golang.regexsyntax import UndecidedPattern, error
         "(a{10}){100}",
         "((a{1000}){0}){2}",
         "a" + "*(?i)" * 600 + "{2}",
+        "(?:" + "a" * 300 + "){1000}",
+        "a" * 400 + "|b",
     ],
 )
 def test_accepted(pattern: str) -> None:
@@ -70,6 +72,10 @@ def test_refused(pattern: str, said: str) -> None:
         "(" * 300 + ")" * 300,
         "a" * 30_000,
         "(" + "abcdefghij" * 200 + "){1000}",
+        ("(?:" + "a" * 300 + "){1000}") * 12,
+        "a" + "*(?i)" * 1200,
+        # Alternatives that begin alike are nested.
+        "a." * 600 + "b|" + "a." * 600 + "c",
     ],
 )
 def test_undecided(pattern: str) -> None:
