@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import key_errors, label_errors, subdomain_errors, value_errors
+from crdkeeper.apiserver.golang.strings import to_lower
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
@@ -103,7 +104,7 @@ def annotation_findings(annotations: Mapping[str, str]) -> list[FieldError]:
     size = 0
     for key, value in annotations.items():
         size += len(key.encode(errors="replace")) + len(value.encode(errors="replace"))
-        found += [_invalid(key, each) for each in key_errors(key.lower())]
+        found += [_invalid(key, each) for each in key_errors(to_lower(key))]
     if size > _ANNOTATION_BYTES:
         found.append(FieldError(METADATA, TOO_LONG, "", f"may not be more than {_ANNOTATION_BYTES} bytes"))
     return found
@@ -189,7 +190,7 @@ def _api_version(text: str) -> list[FieldError]:
 
 
 def _kind(text: str) -> list[FieldError]:
-    errors = label_errors(text.lower())
+    errors = label_errors(to_lower(text))
     if not errors:
         return []
     return [_invalid(text, "may have mixed case, but should otherwise match: " + ",".join(errors))]

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import key_errors
+from crdkeeper.apiserver.golang.strings import to_lower
 
 Steps = tuple[str, ...]
 
@@ -55,7 +56,7 @@ def check_top(steps: Steps) -> None:
     if steps[0] == "metadata":
         # The API server rejects the whole answer because of one bad key; it ignores the case of
         # annotation keys.
-        errors = key_errors(steps[2] if steps[1] == "labels" else steps[2].lower())
+        errors = key_errors(steps[2] if steps[1] == "labels" else to_lower(steps[2]))
         if errors:
             raise BadPath(f"{show(steps)}: {errors[0]}")
 

@@ -50,6 +50,14 @@ def test_values_that_the_server_prints_as_json() -> None:
     assert values["spec.names.shortNames[0]"] == '"\\u200b"'
 
 
+def test_names_in_the_lower_case_of_go() -> None:
+    # Of U+0130, Go makes an i, and Python an i with a dot above.
+    crd = definition()
+    names(kind="W\u0130dget")(crd)
+    crd["metadata"]["annotations"] = {"W\u0130dget": ""}
+    assert said(crd) == []
+
+
 def test_an_owner_that_is_named_twice_counts_once() -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "7", "controller": True}
     nameless = {"apiVersion": "v1", "kind": "Pod", "uid": "8"}

@@ -77,6 +77,8 @@ def test_labels_are_checked_always() -> None:
             ],
         ),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ""}}, []),
+        # Of U+0130, Go makes an i.
+        ({"apiVersion": "v1", "kind": "B\u0130n", "metadata": {"annotations": {"B\u0130n": ""}}}, []),
     ],
 )
 def test_embedded(value: Any, words: list[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.golang.strings import to_lower
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.props import Schema, equal
 
@@ -77,7 +78,7 @@ class Spec:
         """spec.names with its defaults."""
         names = dict(self.spec.get("names", {}))
         kind = names.get("kind", "")
-        names.setdefault("singular", kind.lower())
+        names.setdefault("singular", to_lower(kind))
         names.setdefault("listKind", f"{kind}List" if kind else "")
         return names
 

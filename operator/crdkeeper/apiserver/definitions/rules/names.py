@@ -4,6 +4,7 @@ from enum import Enum
 
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, Spec
 from crdkeeper.apiserver.dnsnames import label_errors, subdomain_errors
+from crdkeeper.apiserver.golang.strings import to_lower
 from crdkeeper.apiserver.golang.urls import UrlError, parse_request
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
@@ -40,7 +41,7 @@ def check_given_names(names: Decoded, path: Path, report: Report) -> None:
         if value and key in ("plural", "singular"):
             _label(value, path.child(key), report)
         elif value:
-            errors = label_errors(value.lower())
+            errors = label_errors(to_lower(value))
             if errors:
                 detail = "may have mixed case, but should otherwise match: " + ",".join(errors)
                 report.invalid(rules.NAMES, path.child(key), value, detail)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded
 from crdkeeper.apiserver.dnsnames import key_errors, path_segment_errors, subdomain_errors, value_errors
+from crdkeeper.apiserver.golang.strings import to_lower
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
@@ -92,7 +93,7 @@ def _check_annotations(annotations: Mapping[str, str], path: Path, report: Repor
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
-        for error in key_errors(key.lower()):
+        for error in key_errors(to_lower(key)):
             report.invalid(rules.METADATA, path, key, error)
     if size > _ANNOTATION_BYTES:
         report.too_long(rules.METADATA, path, _ANNOTATION_BYTES)
