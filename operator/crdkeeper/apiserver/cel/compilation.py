@@ -31,6 +31,7 @@ from crdkeeper.apiserver.cel.types import types
 from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression, check
 from crdkeeper.apiserver.cel.types.declared import Declared
 from crdkeeper.apiserver.cel.types.types import Type
+from crdkeeper.apiserver.golang.strings import trim_space
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 
 __all__ = [
@@ -144,7 +145,7 @@ def _compile(
     stored_message: Callable[[str], bool],
 ) -> Compilation:
     text = rule.get("rule", "")
-    if not text.strip():
+    if not trim_space(text):
         return _NOTHING
     verdict = _verdict(text, declared, variables, _RULE, stored=stored_rule(text))
     message = None
@@ -192,7 +193,7 @@ def stored_rules(place: RulePlace) -> list[tuple[Expression, Expression | None]]
     variables = _variables(place.declared.type())
     found: list[tuple[Expression, Expression | None]] = []
     for rule in place.schema.get(VALIDATIONS, ()):
-        if not rule.get("rule", "").strip():
+        if not trim_space(rule.get("rule", "")):
             continue
         known = variables[bool(rule.get("optionalOldSelf"))]
         expression, message = _examined(rule["rule"], known, _RULE, stored=True), None

@@ -12,6 +12,7 @@ from typing import Any
 
 from crdkeeper.apiserver.cel.expressions import Account
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.golang.strings import trim_space
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.correlation import Correlated, MapList
 from crdkeeper.apiserver.objects.effort import affordable_cost, count_evaluation
@@ -364,5 +365,5 @@ def _usable(message: Any) -> str:
     """The message from an expression; empty if the server does not show it."""
     if not isinstance(message, str):
         return ""
-    text = message.strip()
+    text = trim_space(message)
     return "" if "\n" in text or len(text.encode(errors="replace")) > _LONGEST_MESSAGE else text

@@ -8,6 +8,7 @@ from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, RuleP
 from crdkeeper.apiserver.cel.expressions import CountedProgram, Program, compile_program, converter
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import Indeterminate
+from crdkeeper.apiserver.golang.strings import trim_space
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, resolve
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 
@@ -64,7 +65,7 @@ class CompiledRule:
 
 def compiled_rules(place: RulePlace) -> list[CompiledRule]:
     """The rules of a node, in their order, without the empty ones."""
-    schemas = [each for each in place.schema.get(VALIDATIONS, []) if each.get("rule", "").strip()]
+    schemas = [each for each in place.schema.get(VALIDATIONS, []) if trim_space(each.get("rule", ""))]
     try:
         compiled = stored_rules(place)
     except CannotDeclare as error:
@@ -105,7 +106,7 @@ def _rule(
     *,
     left: str | None = None,
 ) -> CompiledRule:
-    text, said = rule["rule"], rule.get("message", "").strip()
+    text, said = rule["rule"], trim_space(rule.get("message", ""))
     verdict = None if expression is None else expression.verdict
     if verdict is not None and not verdict.exact:
         left = "the API server says in words of its own why it does not compile"
@@ -115,8 +116,8 @@ def _rule(
         left,
         message,
         rule.get("messageExpression", ""),
-        said if rule.get("message") else f"failed rule: {text.strip()}",
-        said or text.strip(),
+        said if rule.get("message") else f"failed rule: {trim_space(text)}",
+        said or trim_space(text),
         rule.get("reason"),
         field_path,
         bool(rule.get("optionalOldSelf")),

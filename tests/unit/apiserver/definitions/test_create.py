@@ -58,6 +58,12 @@ def test_names_in_the_lower_case_of_go() -> None:
     assert said(crd) == []
 
 
+def test_a_message_that_is_no_white_space_for_go() -> None:
+    crd = definition()
+    a({"type": "string", "x-kubernetes-validations": [{"rule": "true", "message": "\x1f"}]})(crd)
+    assert said(crd) == []
+
+
 def test_an_owner_that_is_named_twice_counts_once() -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "7", "controller": True}
     nameless = {"apiVersion": "v1", "kind": "Pod", "uid": "8"}

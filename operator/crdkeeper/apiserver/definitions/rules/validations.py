@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from crdkeeper.apiserver.golang.strings import trim_space
 from crdkeeper.apiserver.schema import fieldreference, rules
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
@@ -29,26 +30,26 @@ def check_validations(schema: Schema, path: Path, report: Report) -> None:
 
 def _check_texts(rule: dict[str, Any], path: Path, report: Report) -> None:
     text, message = rule.get("rule", ""), rule.get("message", "")
-    if not text.strip():
+    if not trim_space(text):
         report.required(rules.VALIDATION_RULE, path.child("rule"), "rule is not specified")
-    elif message and not message.strip():
+    elif message and not trim_space(message):
         report.invalid(
             rules.VALIDATION_RULE, path.child("message"), message, "must be non-empty if specified"
         )
-    elif _has_line_breaks(message.strip()):
+    elif _has_line_breaks(trim_space(message)):
         report.invalid(rules.VALIDATION_RULE, path.child("message"), message, "must not contain line breaks")
-    elif _has_line_breaks(text.strip()) and not message.strip():
+    elif _has_line_breaks(trim_space(text)) and not trim_space(message):
         detail = "message must be specified if rule contains line breaks"
         report.required(rules.VALIDATION_RULE, path.child("message"), detail)
     expression = rule.get("messageExpression", "")
-    if expression and not expression.strip():
+    if expression and not trim_space(expression):
         detail = "messageExpression must be non-empty if specified"
         report.required(rules.VALIDATION_RULE, path.child("messageExpression"), detail)
 
 
 def _check_field_path(field_path: str, schema: Schema | None, path: Path, report: Report) -> None:
     """`schema` is None if there is none that paths could be looked up in."""
-    if not field_path.strip():
+    if not trim_space(field_path):
         report.invalid(rules.VALIDATION_RULE, path, field_path, "must be non-empty if specified")
     if _has_line_breaks(field_path):
         report.invalid(rules.VALIDATION_RULE, path, field_path, "must not contain line breaks")
