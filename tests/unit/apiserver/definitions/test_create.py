@@ -50,6 +50,14 @@ def test_values_that_the_server_prints_as_json() -> None:
     assert values["spec.names.shortNames[0]"] == '"\\u200b"'
 
 
+def test_characters_that_a_later_unicode_may_have() -> None:
+    crd = definition()
+    first(deprecated=True, deprecationWarning="Use v2 \u0378")(crd)
+    report = check_creation(crd)
+    assert report.violations == []
+    assert [str(each.path) for each in report.unchecked] == ["spec.versions[0].deprecationWarning"]
+
+
 def test_names_in_the_lower_case_of_go() -> None:
     # Of U+0130, Go makes an i, and Python an i with a dot above.
     crd = definition()

@@ -1,5 +1,7 @@
 """The rules for spec.versions: names, storage, deprecation, subresources, columns, selectable fields."""
 
+import unicodedata
+
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, Part, Spec
 from crdkeeper.apiserver.definitions.rules.requirements import MAX_SELECTABLE
 from crdkeeper.apiserver.dnsnames import label_errors
@@ -74,14 +76,19 @@ def check_deprecation(version: Decoded, path: Path, report: Report) -> None:
     if not warning:
         report.invalid_as_json(rules.DEPRECATION, at, warning, "must not be an empty string")
     for i, char in enumerate(warning):
-        if not char.isprintable():
+        if char.isprintable():
+            continue
+        if unicodedata.category(char) == "Cn":
+            reason = "whether each character is printable depends on the API server's version of Unicode"
+            report.leave(rules.DEPRECATION, at, reason)
+        else:
             place = len(warning[:i].encode())
             detail = (
                 "must only contain printable UTF-8 characters; "
                 f"non-printable character found at index {place}"
             )
             report.invalid_as_json(rules.DEPRECATION, at, warning, detail)
-            break
+        break
 
 
 def check_subresources(part: Part, report: Report) -> None:
