@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.objects.jsonvalue import same
-from crdkeeper.apiserver.schema.decoding import Anything, FieldType
+from crdkeeper.apiserver.schema.decoding import Anything, FieldType, Time
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.violation import Report
 
@@ -49,3 +49,16 @@ def test_values_of_any_depth_are_decoded() -> None:
     while isinstance(found, list):
         (found,) = found
     assert same(found, 2.0**63)
+
+
+@pytest.mark.parametrize("offset", ["Z", "+00:00", "-24:00", "+02:60"])
+def test_offsets_of_times(offset: str) -> None:
+    raw = f"2026-11-23T12:00:00{offset}"
+    assert decoded(Time(), raw) == raw
+
+
+@pytest.mark.parametrize("offset", ["", "+25:00", "+02:61", "+2:00"])
+def test_what_is_no_offset(offset: str) -> None:
+    report = Report()
+    Time().decode(f"2026-11-23T12:00:00{offset}", root("a"), report)
+    assert len(report.violations) == 1
