@@ -12,11 +12,11 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from crdkeeper.apiserver.definitions.outcome import creation
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.definitions.lint.agreement import Comparison, ask, compare
 from tests.cluster.definitions.lint.drawing import drawn
 from tests.cluster.definitions.lint.outcomes import compare_outcome
+from tests.cluster.definitions.lint.prediction import creation
 from tests.cluster.definitions.lint.variants import BASES, ODD, Crd, corpus, variants
 from tests.cluster.definitions.lint.warned import WarnedClient
 from tests.controlplane.cluster import Cluster

@@ -17,12 +17,12 @@ import orjson
 import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.apiserver.definitions.outcome import update
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.definitions.lint.agreement import CRDS, Comparison, Verdict, ask, compare
 from tests.cluster.definitions.lint.drawing import drawn
 from tests.cluster.definitions.lint.outcomes import OutcomeComparison, compare_outcome
+from tests.cluster.definitions.lint.prediction import update
 from tests.cluster.definitions.lint.updates import CURRENT, updates
 from tests.cluster.definitions.lint.variants import BASES, Crd, corpus, variants
 from tests.cluster.definitions.lint.violators import VIOLATORS

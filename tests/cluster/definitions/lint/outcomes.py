@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.definitions.outcome import RequestOutcome
 from tests.cluster.definitions.lint.agreement import Verdict
+from tests.cluster.definitions.lint.prediction import RequestOutcome
 
 _TRUNCATED = 4096
 """If the warnings are longer than this in total, the server truncates them."""

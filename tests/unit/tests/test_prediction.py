@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.apiserver.definitions.outcome import creation, update
+from tests.cluster.definitions.lint.prediction import creation, update
 from tests.unit.apiserver.definitions.cases import Crd, at, definition, version
 
 SCHEMA = ("spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties")

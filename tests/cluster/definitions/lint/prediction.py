@@ -13,10 +13,14 @@ from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.fields import DEFINITION
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, internal, same_validation
 from crdkeeper.apiserver.definitions.update import check_update
-from crdkeeper.apiserver.definitions.warnings import creation_warnings, general_warnings, update_warnings
 from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.violation import Report
+from tests.cluster.definitions.lint.predictedwarnings import (
+    creation_warnings,
+    general_warnings,
+    update_warnings,
+)
 
 _HTTPS = 443
 _OPTIONAL_LISTS = ("additionalPrinterColumns", "selectableFields")
