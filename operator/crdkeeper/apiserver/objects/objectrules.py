@@ -175,11 +175,12 @@ class RuleWalk:
 class _Rules:
     """The rules of one node of the schema, and of the nodes below it that have some."""
 
-    __slots__ = ("_additional", "_items", "_node", "_properties", "_rules", "_subject")
+    __slots__ = ("_additional", "_items", "_node", "_properties", "_rules", "_sees_old", "_subject")
 
     def __init__(self, node: ObjectNode, place: RulePlace, *, root: bool) -> None:
         self._node = node
         self._rules: list[CompiledRule] = compiled_rules(place)
+        self._sees_old = any(each.uses_old for each in self._rules)
         self._subject = RuleSubject(node.schema, root=root or node.embedded)
         self._properties = {
             name: _Rules(each, place.field(name, each.schema), root=False)
@@ -279,6 +280,8 @@ class _Rules:
 
     def _evaluate(self, value: Any, old: Any, ratchet: _Ratchet, said: _Said, run: RuleRun) -> None:
         """Raises Ended, Unknown and OverLimit."""
+        if not self._sees_old:
+            old = None  # The message of a rule sees it only beside a rule that does.
         variables = self._subject.variables(value, old)
         optional = (
             self._subject.optional_variables(value, old)

@@ -91,6 +91,7 @@ MAP_LIST = {
 }
 KEPT = ruled(TEXT, rule("self == oldSelf", message="immutable"))
 POSITIVE = ruled(INTEGER, rule("self > 0", message="positive"))
+CHANGED = rule("self > 1", messageExpression="'was ' + string(oldSelf)")
 ON_UPDATE: list[tuple[dict[str, Any], Any, Any, list[str]]] = [
     (KEPT, "x", "x", []),
     (KEPT, "x", "y", ['spec.a: Invalid value: "y": immutable']),
@@ -111,6 +112,9 @@ ON_UPDATE: list[tuple[dict[str, Any], Any, Any, list[str]]] = [
     ({"type": "array", "items": POSITIVE}, [-1], [-1, 1], ["spec.a[0]: Invalid value: -1: positive"]),
     (ruled(INTEGER, rule("oldSelf.orValue(0) < self", optionalOldSelf=True, message="grows")), 1, 1,
      ["spec.a: Invalid value: 1: grows"]),
+    # The expression of a message sees the old value only beside a rule that does.
+    (ruled(INTEGER, CHANGED), 3, 1, ["spec.a: Invalid value: 1: failed rule: self > 1"]),
+    (ruled(INTEGER, CHANGED, rule("self <= oldSelf")), 3, 1, ["spec.a: Invalid value: 1: was 3"]),
 ]  # fmt: skip
 
 
