@@ -6,8 +6,10 @@ import pytest
 
 from crdkeeper.apiserver.cel.counting.prices import price_of
 from crdkeeper.apiserver.cel.run.budget import CONSTANT_CALL, cost_of
+from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.network import cidr, ip
 from crdkeeper.apiserver.cel.values.sizes import size_of
+from crdkeeper.apiserver.cel.values.values import EvaluationError
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,24 @@ def test_the_bound_for_addresses_is_no_less_than_their_cost(network: str) -> Non
         ("containsCIDR", "cidr_contains_cidr_string", [one, network]),
     ):
         assert cost_of(function)(args) + CONSTANT_CALL >= price_of(function, overload)(args, True)
+
+
+@pytest.mark.parametrize(
+    ("function", "overload", "args", "result"),
+    [
+        ("reverse", "list_reverse", [[]], []),
+        ("reverse", "list_reverse", [[1, 2]], [2, 1]),
+        ("slice", "list_slice", [[], 0, 0], []),
+        ("lists.range", "lists_range", [0], []),
+        ("lists.range", "lists_range", [-1], EvaluationError("no list")),
+        ("distinct", "list_distinct", [[]], []),
+        ("sort", "list_string_sort", [["a", "b"]], ["a", "b"]),
+        ("flatten", "list_flatten", [[]], []),
+        ("join", "list_join_string", [[""] * 100, "x" * 1_000], "x" * 99_000),
+        ("indexOf", "list_a_index_of_int", [[CelMap.of_strings({"a": "x" * 1_000})], 1], -1),
+    ],
+)
+def test_the_bound_for_lists_is_no_less_than_their_cost(
+    function: str, overload: str, args: list[Any], result: Any
+) -> None:
+    assert cost_of(function)(args) + CONSTANT_CALL >= price_of(function, overload)(args, result)

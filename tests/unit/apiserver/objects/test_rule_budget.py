@@ -124,3 +124,38 @@ def test_ordinary_rules_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("crdkeeper.apiserver.objects.rulecompilation.CountedProgram", fail)
     schema = resource(a=sorted_by(RULE))
     assert said(schema.admit(thing(a=[0] * 500), None)) == []
+
+
+SCRIPTS = {"type": "object", "properties": {"name": TEXT, "script": TEXT}}
+BYTES = {"type": "string", "format": "byte"}
+
+
+@pytest.mark.parametrize(
+    ("items", "value", "rule"),
+    [
+        # Lists are searched with all that is in their elements.
+        (
+            SCRIPTS,
+            [{"name": f"n{i}", "script": "x" * 3_000} for i in range(60)],
+            "self.all(x, self.indexOf(x) == self.lastIndexOf(x))",
+        ),
+        # The target of optMap is evaluated twice.
+        (INTEGER, [0] * 45_000, "optional.of(self.map(x, x)).optMap(l, l.size()).orValue(0) > 0"),
+        # So are the arguments and elements after a failing one, which have their price, too.
+        (INTEGER, [1_000] * 300, "self.all(x, self[x] == self.map(y, y).size() || true)"),
+        (INTEGER, [1_000] * 300, "self.map(x, self[x] + self.map(y, y).size()).size() > 0 || true"),
+        (INTEGER, [10_000] * 1_100, "self.all(x, self[x] in self || true)"),
+        (TEXT, ["x" * 30_000, *["y"] * 399], "self.all(x, self[0] + string(1 / 0) == '' || true)"),
+        (TEXT, ["x" * 30_000, *["y"] * 399], "self.all(x, self[0].contains(string(1 / 0)) || true)"),
+        (TEXT, ["x" * 30_000, *["y"] * 399], "self.all(x, string(1 / 0).endsWith(self[0]) || true)"),
+        # Separators, bytes and the contents of optionals are read.
+        (TEXT, ["x" * 1_000, *[""] * 79], "self.all(x, self.join(self[0]).size() > 0)"),
+        (BYTES, ["A" * 5_600] * 60, "self.all(x, self.all(y, !(x < y)))"),
+        (TEXT, ["x" * 4_000] * 60, "self.all(x, self.all(y, self[?0] == self[?1]))"),
+    ],
+)
+def test_no_evaluation_costs_more_than_its_bound(items: Any, value: Any, rule: str) -> None:
+    schema = ruled({"type": "array", "items": items}, rule)
+    assert said(admitted(schema, value)) == [
+        f'spec.a: Invalid value: "array": {CALL} call cost exceeds limit for rule: {rule}'
+    ]

@@ -16,9 +16,8 @@ from crdkeeper.apiserver.cel.library.semver import Semver
 from crdkeeper.apiserver.cel.library.urls import CelUrl
 from crdkeeper.apiserver.cel.run.panics import integer_or_panic, lister_or_panic
 from crdkeeper.apiserver.cel.syntax.nodes import Op
-from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.network import Cidr, Ip
-from crdkeeper.apiserver.cel.values.sizes import size_of
+from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
 from crdkeeper.apiserver.cel.values.values import (
     Indeterminate,
     MapValue,
@@ -41,13 +40,6 @@ _PATTERN: Final = 0.25
 """For each character of a pattern."""
 
 
-def _held(value: Value) -> int:
-    """The size of an optional's value, or of the value (actualSize of cel-go's interpreter)."""
-    while type(value) is OptionalValue and value is not NONE:
-        value = value.value
-    return size_of(value)
-
-
 def _reading(size: int, factor: float = 1) -> int:
     return math.ceil(size * factor * _TEXT)
 
@@ -65,7 +57,7 @@ def _first(args: Sequence[Value], result: Value) -> int:
 
 
 def _first_held(args: Sequence[Value], result: Value) -> int:
-    return _reading(_held(args[0]))
+    return _reading(held_size(args[0]))
 
 
 def _rebuilt(args: Sequence[Value], result: Value) -> int:
@@ -81,7 +73,7 @@ def _searched(args: Sequence[Value], result: Value) -> int:
 
 
 def _matched(args: Sequence[Value], result: Value) -> int:
-    return _matching(_held(args[0]), _held(args[1]))
+    return _matching(held_size(args[0]), held_size(args[1]))
 
 
 def _traversed(args: Sequence[Value], result: Value) -> int:
@@ -141,23 +133,23 @@ def _equal(args: Sequence[Value], result: Value) -> int:
 
 
 def _compared(args: Sequence[Value], result: Value) -> int:
-    return _reading(min(_held(args[0]), _held(args[1])))
+    return _reading(min(held_size(args[0]), held_size(args[1])))
 
 
 def _second_held(args: Sequence[Value], result: Value) -> int:
-    return _reading(_held(args[1]))
+    return _reading(held_size(args[1]))
 
 
 def _added(args: Sequence[Value], result: Value) -> int:
-    return _reading(_held(args[0]) + _held(args[1]))
+    return _reading(held_size(args[0]) + held_size(args[1]))
 
 
 def _contained(args: Sequence[Value], result: Value) -> int:
-    return _reading(_held(args[0])) * _reading(_held(args[1]))
+    return _reading(held_size(args[0])) * _reading(held_size(args[1]))
 
 
 def _listed(args: Sequence[Value], result: Value) -> int:
-    return _held(args[1])
+    return held_size(args[1])
 
 
 def _new_list(factor: float, size: int) -> int:

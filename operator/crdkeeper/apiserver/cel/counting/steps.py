@@ -102,7 +102,8 @@ class Invocation(Instruction):
             made = self._function(*values)
         except EvaluationError as error:
             return error
-        if (type(made) is str or type(made) is list) and len(made) > SMALL:
+        # A loop lengthens its result in place.
+        if (type(made) is str or type(made) is list) and len(made) > SMALL and made is not values[0]:
             tracker.spend(len(made) // 10)
         return made
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from crdkeeper.apiserver.cel.values.patterns import matching_cost
-from crdkeeper.apiserver.cel.values.sizes import size_of
+from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
 from crdkeeper.apiserver.cel.values.values import Indeterminate, ListValue, MapValue, Value
 
 CALL_LIMIT: Final = 1_000_000
@@ -24,6 +24,12 @@ SMALL: Final = 64
 """The constant cost of a call covers sizes up to this."""
 CONSTANT_CALL: Final = 8
 """The maximum cost of a call with small operands."""
+LIST_CALL: Final = 3
+"""What a call that makes a list costs beyond that."""
+SORT_BY: Final = 14
+"""The constant cost of sortBy: its variables, a map, and a call that makes a list."""
+RESULT: Final = 2
+"""The cost of a comprehension's result."""
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 ITERATION: Final = 16
@@ -54,11 +60,11 @@ def charge(frame: Frame, cost: int) -> None:
 
 
 def _linear(args: Sequence[Value]) -> int:
-    return sum(map(size_of, args))
+    return sum(map(held_size, args))
 
 
 def _product(args: Sequence[Value]) -> int:
-    one, two = (size_of(each) for each in args[:2])
+    one, two = (held_size(each) for each in args[:2])
     return (one // 10 + 2) * (two // 4 + 2)
 
 
@@ -69,7 +75,7 @@ def _matching(args: Sequence[Value]) -> int:
 
 
 def _quadratic(args: Sequence[Value]) -> int:
-    return 3 * size_of(args[0]) ** 2
+    return LIST_CALL + 3 * size_of(args[0]) ** 2
 
 
 def _sets(args: Sequence[Value]) -> int:
@@ -77,7 +83,7 @@ def _sets(args: Sequence[Value]) -> int:
 
 
 def _traversal(args: Sequence[Value]) -> int:
-    """For lists, including their contents."""
+    """For lists and maps, with their contents."""
     total = 0
     waiting = list(args)
     while waiting:
@@ -88,7 +94,9 @@ def _traversal(args: Sequence[Value]) -> int:
         elif isinstance(value, ListValue):
             waiting += value.elements()
         elif isinstance(value, MapValue):
-            total += 20 * len(value)
+            keys = value.key_list()
+            waiting += keys
+            waiting += [value.find(key) for key in keys]
     return total
 
 
@@ -98,12 +106,22 @@ def _format(args: Sequence[Value]) -> int:
 
 
 def _range(args: Sequence[Value]) -> int:
-    return args[0] if type(args[0]) is int and args[0] > 0 else 0
+    return LIST_CALL + (args[0] if type(args[0]) is int and args[0] > 0 else 1)
+
+
+def _part(args: Sequence[Value]) -> int:
+    return LIST_CALL + _linear(args)
+
+
+def _join(args: Sequence[Value]) -> int:
+    """The separator is read as often as it is written."""
+    separators = size_of(args[0]) * size_of(args[1]) if len(args) > 1 else 0
+    return _traversal(args) + separators // 5
 
 
 def _flatten(args: Sequence[Value]) -> int:
     depth = args[1] if len(args) > 1 and type(args[1]) is int else 1
-    return _traversal(args[:1]) + max(depth, 1) * size_of(args[0])
+    return LIST_CALL + _traversal(args[:1]) + max(depth, 1) * size_of(args[0])
 
 
 _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
@@ -123,7 +141,9 @@ _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
     "indexOf": _traversal,
     "lastIndexOf": _traversal,
     "includes": _traversal,
-    "join": _traversal,
+    "join": _join,
+    "slice": _part,
+    "reverse": _part,
     "flatten": _flatten,
     "lists.range": _range,
     "validate": _format,

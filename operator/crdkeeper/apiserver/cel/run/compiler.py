@@ -40,6 +40,7 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
 )
 from crdkeeper.apiserver.cel.values.containers import NONE, CelMap, OptionalValue
 from crdkeeper.apiserver.cel.values.sets import constant_set
+from crdkeeper.apiserver.cel.values.sizes import size_of
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     CelType,
@@ -50,6 +51,8 @@ from crdkeeper.apiserver.cel.values.values import (
 
 _LAZY: Final = frozenset((Op.AND, Op.OR, "or", "orValue"))
 """Calls that decide themselves what they evaluate."""
+_SAME_WITH_ERROR: Final = frozenset(OPERATORS) - {Op.ADD, Op.IN}
+"""Operators whose cost does not depend on the other operand if one is an error."""
 
 
 class Compiler:
@@ -62,8 +65,8 @@ class Compiler:
         self._scope: dict[str, int] = {}
         self.slots = len(variables) + 1
         self.cost = 0
-        self._panics = 0
-        """How many calls that can end an evaluation have been compiled."""
+        self._calls = 0
+        """How many calls and macros have been compiled."""
 
     def compile(self, node: Expr) -> Run:
         """The closure of a node; its constant cost is added to `cost`."""
@@ -127,35 +130,41 @@ class Compiler:
         function = node.function
         if function in (Op.INDEX, Op.OPT_INDEX, Op.OPT_SELECT):
             return self._attribute(node)
+        self._calls += 1
         self.cost += budget.CONSTANT_CALL
         if node.target is not None:
             return self._member(node, node.target)
-        args = self._arguments(node, node.args)
         if function == Op.IN and isinstance(node.args[1], ListLiteral):
-            return self._membership(node.args[1], *args)
+            return self._membership(node.args[0], node.args[1])
+        args = self._arguments(node, function, node.args)
         special = OPERATORS.get(function)
         if special is not None:
             return special(*args)
         value = folded(node)
         if value is not MISSING:
+            # The API server reads the text of a quantity or an address each time.
+            self.cost += budget.cost_of(function)([constant_of(node.args[0])])
             return constant(value)
         return self._function(node, function, GLOBALS, args)
 
-    def _arguments(self, node: Call, parts: Sequence[Expr]) -> list[Run]:
+    def _arguments(self, node: Call, name: str, parts: Sequence[Expr]) -> list[Run]:
         """The arguments of a call, each evaluated even if one before it fails, where the server does so."""
-        if node.function == Op.CONDITIONAL:
+        if name == Op.CONDITIONAL:
             condition, *branches = parts
             return [self.compile(condition), *map(self._branch, branches)]
         first = [self.compile(each) for each in parts[:1]]
-        before = self._panics
+        before = self._calls
         args = first + [self.compile(each) for each in parts[1:]]
-        if self._panics == before or len(args) != 2 or node.function in _LAZY:
+        if len(args) != 2 or name in _LAZY or (self._calls == before and name in _SAME_WITH_ERROR):
+            return args
+        known = constant_of(parts[1])
+        if known is not MISSING and size_of(known) <= budget.SMALL:
             return args
         overloads = self._overloads.get(node, ())
         overload = overloads[0] if len(overloads) == 1 else ""
-        constant = node.function in REGEXES and constant_of(parts[1]) is not MISSING
-        if node.function in OPERATORS or evaluates_all(overload, 2, constant_pattern=constant):
-            args[0] = beside(*args)
+        pattern = name in REGEXES and known is not MISSING
+        if name in OPERATORS or evaluates_all(overload, 2, constant_pattern=pattern):
+            args[0] = beside(args[0], args[1], budget.cost_of(name))
         return args
 
     def _branch(self, node: Expr) -> Run:
@@ -166,8 +175,8 @@ class Compiler:
         prefix = _dotted(target)
         qualified = f"{prefix}.{node.function}"
         if prefix and qualified in GLOBALS:
-            return self._function(node, qualified, GLOBALS, [self.compile(each) for each in node.args])
-        args = self._arguments(node, (target, *node.args))
+            return self._function(node, qualified, GLOBALS, self._arguments(node, qualified, node.args))
+        args = self._arguments(node, node.function, (target, *node.args))
         if node.function in ("or", "orValue") and len(args) == 2:
             return optional_or(*args, whole=node.function == "or")
         return self._function(node, node.function, MEMBERS, args)
@@ -179,10 +188,8 @@ class Compiler:
         if function is None:
             return failing(Indeterminate(f"the function {name}"))
         if name == "distinct" or (name == "sort" and self._is_resolved(node)):
-            self._panics += 1
             args = [list_or_panic(each) for each in args]
         elif name == "flatten" and len(args) > 1:
-            self._panics += 1
             args = flattened(*args)
         return called(function, args, budget.cost_of(name))
 
@@ -194,26 +201,32 @@ class Compiler:
     def _is_resolved(self, node: Call) -> bool:
         return len(self._overloads.get(node, ())) == 1
 
-    def _membership(self, container: ListLiteral, value: Run, values: Run) -> Run:
+    def _membership(self, searched: Expr, container: ListLiteral) -> Run:
+        value, values = self.compile(searched), self.compile(container)
         if not container.elements:
             return constant(False)
         known = (
             None if container.optional else constant_set([constant_of(each) for each in container.elements])
         )
-        return in_container(value, values) if known is None else lambda frame: known(value(frame))
+        if known is None:
+            return in_container(beside(value, values, budget.cost_of(Op.IN)), values)
+        return lambda frame: known(value(frame))
 
     def _macro(self, node: Macro) -> Run:
+        self._calls += 1
+        before = self.cost
         target = self.compile(node.target)
         if node.name in ("optMap", "optFlatMap"):
+            self.cost += self.cost - before + budget.CONSTANT_CALL
             (slot,), (body,), _ = self._within(node, (node.body,))
             return optional_map(target, slot, body, wrap=node.name == "optMap")
         parts = (node.body,) if node.filter is None else (node.body, node.filter)
         slots, runs, cost = self._within(node, parts)
         loop = Loop(target, slots, cost + budget.ITERATION)
         if node.name == "sortBy":
+            self.cost += budget.SORT_BY
             keys = LOOPS["map"](Loop(variable(slots[0] - 1, ""), slots, loop.cost), None, runs[0])
             if self._sorts_by_one_type(node):
-                self._panics += 1
                 target, keys = no_error(target), list_or_panic(keys)
             return sort_by(target, slots[0] - 1, keys)
         return LOOPS[node.name](loop, runs[1] if len(runs) > 1 else None, runs[0])
@@ -228,7 +241,8 @@ class Compiler:
         self.cost = 0
         runs = [self.compile(each) for each in parts]
         inner = self.cost
-        self._scope, self.cost = outer, cost + (inner if node.name in ("optMap", "optFlatMap") else 1)
+        self._scope = outer
+        self.cost = cost + (inner if node.name in ("optMap", "optFlatMap") else budget.RESULT)
         return slots, runs, inner
 
     def _list(self, node: ListLiteral) -> Run:

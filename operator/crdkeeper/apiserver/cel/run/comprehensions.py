@@ -144,8 +144,18 @@ def exists_one(loop: Loop, predicate: Run | None, body: Run) -> Run:
     return run
 
 
-def _collect(loop: Loop, predicate: Run | None, frame: Frame, add: Callable[[Value], None]) -> Value:
-    """Add each iteration's result; returns the value that the loop iterated over."""
+def _collect(
+    loop: Loop,
+    predicate: Run | None,
+    frame: Frame,
+    add: Callable[[Value], None],
+    *,
+    goes_on: bool = True,
+) -> Value:
+    """Add each iteration's result; returns the value that the loop iterated over.
+
+    `goes_on` says whether the server evaluates the results of the iterations after an error, too.
+    """
     values = loop.target(frame)
     failed: EvaluationError | None = None
     for each in loop.turns(frame, values):
@@ -155,7 +165,7 @@ def _collect(loop: Loop, predicate: Run | None, frame: Frame, add: Callable[[Val
         except EvaluationError as error:
             failed = _next(failed, error, values, error)
             continue
-        if failed is None or has_no_order(values):
+        if failed is None or goes_on or has_no_order(values):
             try:
                 add(each)
             except EvaluationError as error:
@@ -198,7 +208,8 @@ def to_map(loop: Loop, predicate: Run | None, body: Run) -> Run:
 
     def run(frame: Frame) -> Value:
         made = CelMap()
-        _collect(loop, predicate, frame, lambda key: _insert(made, read(key), body(frame)))
+        # The call that inserts has three arguments: after the first one, an error, none is evaluated.
+        _collect(loop, predicate, frame, lambda key: _insert(made, read(key), body(frame)), goes_on=False)
         return made
 
     return run

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.cel.values.arithmetic import BINARY, ORDERED, RELATIONS
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.equality import compare, equal
 from crdkeeper.apiserver.cel.values.membership import contains
-from crdkeeper.apiserver.cel.values.sizes import size_of
+from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     EvaluationError,
@@ -57,7 +57,14 @@ def called(function: Callable[..., Value], args: list[Run], cost: Callable[[Sequ
         return lambda frame: function()
 
     def run(frame: Frame) -> Value:
-        values = [arg(frame) for arg in args]
+        values: list[Value] = []
+        try:
+            for arg in args:
+                values.append(arg(frame))
+        except EvaluationError as error:
+            # The API server charges a call whose last argument fails as if the error were its value.
+            charge(frame, cost([*values, *[error] * (len(args) - len(values))]))
+            raise
         charge(frame, cost(values))
         made = function(*values)
         # The result costs the server nothing, but us memory.
@@ -83,13 +90,18 @@ def optional_or(left: Run, right: Run, *, whole: bool) -> Run:
 
 
 def optional_map(target: Run, slot: int, body: Run, *, wrap: bool) -> Run:
-    """`optFlatMap`, or with `wrap` `optMap`."""
+    """`optFlatMap`, or with `wrap` `optMap`.
+
+    The API server evaluates the target once for its presence, and again for its value.
+    """
     has_value, value_of = MEMBERS["hasValue"], MEMBERS["value"]
 
     def run(frame: Frame) -> Value:
+        before = frame[0]
         value = target(frame)
         if not has_value(value):
             return NONE
+        charge(frame, before - frame[0])
         frame[slot] = value_of(value)
         made = body(frame)
         return OptionalValue(made) if wrap else made
@@ -182,8 +194,9 @@ def _equals(left: Run, right: Run) -> Run:
         kind = type(one)
         if kind is int and type(two) is int:
             return one == two
-        if kind is not bool and size_of(one) > SMALL:
-            charge(frame, size_of(one))
+        size = held_size(one)
+        if size > SMALL:
+            charge(frame, size)
         return equal(one, two)
 
     return run
@@ -192,8 +205,9 @@ def _equals(left: Run, right: Run) -> Run:
 def _differs(left: Run, right: Run) -> Run:
     def run(frame: Frame) -> Value:
         one, two = left(frame), right(frame)
-        if size_of(one) > SMALL:
-            charge(frame, size_of(one))
+        size = held_size(one)
+        if size > SMALL:
+            charge(frame, size)
         try:
             return not equal(one, two)
         except EvaluationError:
@@ -211,10 +225,11 @@ def _relation(name: str) -> Callable[[Run, Run], Run]:
             kind = type(one)
             if kind is int and type(two) is int:
                 return holds(one, two)
+            size = held_size(one)
+            if size > SMALL:
+                charge(frame, size)
             if kind not in ORDERED:
                 raise unknown_operator(name, one)
-            if kind is str and len(one) > SMALL:
-                charge(frame, len(one))
             return holds(compare(one, two), 0)
 
         return run
@@ -227,9 +242,16 @@ def _arithmetic(name: str) -> Callable[[Run, Run], Run]:
 
     def compiled(left: Run, right: Run) -> Run:
         def run(frame: Frame) -> Value:
-            one, two = left(frame), right(frame)
-            if type(one) is not int and size_of(one) + size_of(two) > SMALL:
-                charge(frame, (size_of(one) + size_of(two)) // 10)
+            one = left(frame)
+            try:
+                two = right(frame)
+            except EvaluationError:
+                charge(frame, held_size(one) // 10)
+                raise
+            if type(one) is not int:
+                size = held_size(one) + held_size(two)
+                if size > SMALL:
+                    charge(frame, size // 10)
             return operate(one, two)
 
         return run

@@ -6,9 +6,10 @@ that the checker has resolved the call to one overload. The tracker of flatten a
 integer, even if the list is an error.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from crdkeeper.apiserver.cel.run.budget import Frame
+from crdkeeper.apiserver.cel.run.budget import Frame, charge
 from crdkeeper.apiserver.cel.run.comprehensions import Run
 from crdkeeper.apiserver.cel.run.qualifiers import go_type
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
@@ -87,14 +88,17 @@ def flattened(values: Run, depth: Run) -> list[Run]:
     return [either, integer]
 
 
-def beside(first: Run, second: Run) -> Run:
-    """An argument whose error does not keep the next one from being evaluated, and from ending it all."""
+def beside(first: Run, second: Run, cost: Callable[[Sequence[Value]], int]) -> Run:
+    """An argument whose error does not keep the next one from being evaluated, and from ending it all.
+
+    `cost` is that of the call, which it has also with the error as an argument.
+    """
 
     def run(frame: Frame) -> Value:
         try:
             return first(frame)
-        except EvaluationError:
-            _caught(second, frame)
+        except EvaluationError as error:
+            charge(frame, cost((error, _caught(second, frame))))
             raise
 
     return run

@@ -3,6 +3,7 @@
 Follows the values of cel-go that are a Sizer, and ip.go and cidr.go in k8s.io/apiserver/pkg/cel.
 """
 
+from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.network import Cidr, Ip
 from crdkeeper.apiserver.cel.values.values import ListValue, MapValue, Value
 
@@ -26,3 +27,10 @@ def size_of(value: Value) -> int:
     if kind is Cidr:
         return -(-int(value.length) // _BITS_OF_BYTE)
     return 1
+
+
+def held_size(value: Value) -> int:
+    """The size of an optional's value, or of the value (actualSize of cel-go's interpreter)."""
+    while type(value) is OptionalValue and value is not NONE:
+        value = value.value
+    return size_of(value)
