@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.cel.counting.program import STOPPED, Counted, CountedProgram
+from crdkeeper.apiserver.cel.counting.tracker import TOO_LONG
 from crdkeeper.apiserver.cel.run.binding import bind
 from crdkeeper.apiserver.cel.run.evaluate import Account, compile_program
 from crdkeeper.apiserver.cel.syntax.nodes import CelSyntaxError
@@ -221,6 +222,35 @@ def test_our_own_work_is_bounded_where_the_server_takes_nothing_for_it() -> None
         counted("lists.range(900).all(x, !lists.range(900).exists_one(y, false))", work=100_000)
     with pytest.raises(Indeterminate):
         counted("'x'.replace('', self.a).replace('', self.a).replace('', self.a).size() > 0", work=1_000)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "self.all(x, self.exists_one(y, x == y))",
+        "self.all(x, self.all(y, x != y || true))",
+        "self.all(x, x in self)",
+        "self.distinct().size() == 20",
+        "sets.contains(self, self)",
+    ],
+)
+def test_a_comparison_is_as_much_work_as_there_is_in_the_values(expression: str) -> None:
+    held = {"type": "object", "properties": {"a": {"type": "array", "items": INTEGER}}}
+    schema = {"type": "array", "items": held}
+    program = CountedProgram(*checked(expression, schema))
+    small = [{"a": [n]} for n in range(20)]
+    large = [{"a": [*[1] * 2_000, n]} for n in range(20)]
+    cost = program.evaluate({"self": bind(small, schema)}, work=100_000).cost
+    assert program.evaluate({"self": bind(large, schema)}).cost == cost
+    with pytest.raises(Indeterminate, match=TOO_LONG):
+        program.evaluate({"self": bind(large, schema)}, work=100_000)
+
+
+def test_merging_sets_is_work() -> None:
+    schema = {"type": "array", "x-kubernetes-list-type": "set", "items": INTEGER}
+    program = CountedProgram(*checked("self.all(x, (self + self)[0] == 0)", schema))
+    with pytest.raises(Indeterminate, match=TOO_LONG):
+        program.evaluate({"self": bind([*range(2_000)], schema)}, work=100_000)
 
 
 def test_both_ways_to_evaluate_agree() -> None:

@@ -75,7 +75,7 @@ _CONVERSIONS: Final = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
 """Functions of a constant that are constants."""
-_QUICK: Final = frozenset((*RELATIONS, *BINARY, Op.NOT, Op.NEGATE, Op.NOT_STRICTLY_FALSE))
+_QUICK: Final = frozenset((*RELATIONS, *BINARY, Op.NOT, Op.NEGATE, Op.NOT_STRICTLY_FALSE)) - {Op.ADD}
 """Operators that take us no longer than a step does."""
 _PATTERNS: Final = frozenset(("matches", "find", "findAll"))
 _SELECTIONS: Final = frozenset((Op.INDEX, Op.OPT_INDEX, Op.OPT_SELECT))
@@ -248,7 +248,7 @@ class Planner:
             args,
             function,
             price_of(name, overload),
-            None if name in _QUICK else cost_of(name),
+            None if name in _QUICK or function is _GROWN else cost_of(name),
             evaluates_all=evaluates_all(
                 overload or (name if name in _OPERATORS else ""), len(args), constant_pattern=compiled
             ),

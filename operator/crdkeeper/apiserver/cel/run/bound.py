@@ -31,14 +31,37 @@ Convert: TypeAlias = Callable[[Any], Value]
 """Converts data to a CEL value; returns an EvaluationError or Indeterminate if it has none."""
 
 
-class BoundMap(MapValue):
+class OfData:
+    """A value that is made of data, which knows how many they are."""
+
+    __slots__ = ("_weight", "data")
+    data: Any
+    _weight: int | None
+
+    @property
+    def weight(self) -> int:
+        """How many values the data are, with all that is in them; counted once."""
+        if self._weight is None:
+            found, waiting = 0, [self.data]
+            while waiting:
+                each = waiting.pop()
+                found += 1
+                if type(each) is dict:
+                    waiting += each.values()
+                elif type(each) is list:
+                    waiting += each
+            self._weight = found
+        return self._weight
+
+
+class BoundMap(OfData, MapValue):
     """An object with properties, or a map.
 
     `convert` finds the conversion of a field's data by the field's name in the schema; None for a field that
     CEL cannot see. `shown` are the names in CEL of an object's fields; None for a map.
     """
 
-    __slots__ = ("_convert", "_found", "_shown", "data")
+    __slots__ = ("_convert", "_found", "_shown")
 
     def __init__(
         self,
@@ -50,6 +73,7 @@ class BoundMap(MapValue):
         self._convert = convert
         self._shown = shown
         self._found: dict[str, Value] = {}
+        self._weight = None
 
     def find(self, key: Value) -> Value:
         """The value of a field. A null in an object counts as absent."""
@@ -137,10 +161,10 @@ class UnseenData(Opaque):
         return type(other) is UnseenData and same_data(self.data, other.data)
 
 
-class BoundList(ListValue):
+class BoundList(OfData, ListValue):
     """A list; atomic, unless a subclass says otherwise."""
 
-    __slots__ = ("_convert", "_elements", "data", "zero")
+    __slots__ = ("_convert", "_elements", "zero")
 
     def __init__(self, data: list[Any], convert: Convert, zero: Value) -> None:
         self.data = data
@@ -148,6 +172,7 @@ class BoundList(ListValue):
         """The sum of an empty list; MISSING for elements that cannot be added."""
         self._convert = convert
         self._elements: list[Value] | None = None
+        self._weight = None
 
     def elements(self) -> list[Value]:
         """The elements, converted."""

@@ -10,9 +10,12 @@ and memory.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from crdkeeper.apiserver.cel.run.weights import all_pairs, comparison, search, weight_of
+from crdkeeper.apiserver.cel.syntax.macros import SORT_BY_KEYS
+from crdkeeper.apiserver.cel.syntax.nodes import Op
 from crdkeeper.apiserver.cel.values.patterns import matching_cost
 from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
-from crdkeeper.apiserver.cel.values.values import Indeterminate, ListValue, MapValue, Value
+from crdkeeper.apiserver.cel.values.values import Indeterminate, ListValue, MapValue, Value, is_list
 
 CALL_LIMIT: Final = 1_000_000
 """The cost at which the server stops an evaluation (PerCallLimit)."""
@@ -78,8 +81,31 @@ def _quadratic(args: Sequence[Value]) -> int:
     return LIST_CALL + 3 * size_of(args[0]) ** 2
 
 
+def _equality(args: Sequence[Value]) -> int:
+    return held_size(args[0]) + comparison(args[0], args[1])
+
+
+def _membership(args: Sequence[Value]) -> int:
+    return search(args[0], args[1]) if is_list(args[1]) else 0
+
+
+def _addition(args: Sequence[Value]) -> int:
+    """Sets and lists with keys are merged element by element."""
+    size = held_size(args[0]) + held_size(args[1])
+    return size if isinstance(args[0], ListValue) else size // 10
+
+
+def _distinct(args: Sequence[Value]) -> int:
+    return max(_quadratic(args), size_of(args[0]) * weight_of(args[0]))
+
+
+def _sort_by(args: Sequence[Value]) -> int:
+    """Without the order of the keys: elements with equal ones are compared."""
+    return _linear(args) + weight_of(args[0])
+
+
 def _sets(args: Sequence[Value]) -> int:
-    return 2 * size_of(args[0]) * size_of(args[1])
+    return 2 * all_pairs(args[0], args[1])
 
 
 def _traversal(args: Sequence[Value]) -> int:
@@ -98,6 +124,13 @@ def _traversal(args: Sequence[Value]) -> int:
             waiting += keys
             waiting += [value.find(key) for key in keys]
     return total
+
+
+def _search(args: Sequence[Value]) -> int:
+    found = _traversal(args)
+    if len(args) > 1:
+        found += search(args[1], args[0]) if is_list(args[0]) else comparison(args[0], args[1])
+    return found
 
 
 def _format(args: Sequence[Value]) -> int:
@@ -125,12 +158,17 @@ def _flatten(args: Sequence[Value]) -> int:
 
 
 _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
+    Op.EQUALS: _equality,
+    Op.NOT_EQUALS: _equality,
+    Op.IN: _membership,
+    Op.ADD: _addition,
     "matches": _matching,
     "find": _matching,
     "findAll": _matching,
     "contains": _product,
     "sort": _quadratic,
-    "distinct": _quadratic,
+    SORT_BY_KEYS: _sort_by,
+    "distinct": _distinct,
     "sets.contains": _sets,
     "sets.intersects": _sets,
     "sets.equivalent": _sets,
@@ -138,9 +176,9 @@ _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
     "sum": _traversal,
     "min": _traversal,
     "max": _traversal,
-    "indexOf": _traversal,
-    "lastIndexOf": _traversal,
-    "includes": _traversal,
+    "indexOf": _search,
+    "lastIndexOf": _search,
+    "includes": _search,
     "join": _join,
     "slice": _part,
     "reverse": _part,

@@ -5,8 +5,9 @@ from typing import Final
 
 from crdkeeper.apiserver.cel.library.functions import MEMBERS
 from crdkeeper.apiserver.cel.library.lists import sort_by_keys
-from crdkeeper.apiserver.cel.run.budget import SMALL, Frame, charge
+from crdkeeper.apiserver.cel.run.budget import SMALL, Frame, charge, cost_of
 from crdkeeper.apiserver.cel.run.comprehensions import Run
+from crdkeeper.apiserver.cel.run.weights import weight_of
 from crdkeeper.apiserver.cel.syntax.nodes import Op
 from crdkeeper.apiserver.cel.values.arithmetic import BINARY, ORDERED, RELATIONS, negate, unknown_operator
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
@@ -23,6 +24,9 @@ from crdkeeper.apiserver.cel.values.values import (
     no_overload,
     read,
 )
+
+_EQUALITY: Final = cost_of(Op.EQUALS)
+_MEMBERSHIP: Final = cost_of(Op.IN)
 
 
 def constant(value: Value) -> Run:
@@ -117,7 +121,8 @@ def sort_by(target: Run, slot: int, keys_of: Run) -> Run:
         keys = keys_of(frame)
         if not is_list(values):
             raise unknown_operator("@sortByAssociatedKeys", values)
-        charge(frame, 3 * size_of(keys) ** 2)
+        # Elements with equal keys are compared.
+        charge(frame, 3 * size_of(keys) ** 2 + weight_of(values))
         return sort_by_keys(values, elements_of(keys))
 
     return run
@@ -188,15 +193,19 @@ def _negative(operand: Run) -> Run:
     return lambda frame: negate(operand(frame))
 
 
+def _charge_comparison(frame: Frame, one: Value, two: Value) -> None:
+    cost = len(one) if type(one) is str else _EQUALITY((one, two))
+    if cost > SMALL:
+        charge(frame, cost)
+
+
 def _equals(left: Run, right: Run) -> Run:
     def run(frame: Frame) -> Value:
         one, two = left(frame), right(frame)
         kind = type(one)
         if kind is int and type(two) is int:
             return one == two
-        size = held_size(one)
-        if size > SMALL:
-            charge(frame, size)
+        _charge_comparison(frame, one, two)
         return equal(one, two)
 
     return run
@@ -205,9 +214,7 @@ def _equals(left: Run, right: Run) -> Run:
 def _differs(left: Run, right: Run) -> Run:
     def run(frame: Frame) -> Value:
         one, two = left(frame), right(frame)
-        size = held_size(one)
-        if size > SMALL:
-            charge(frame, size)
+        _charge_comparison(frame, one, two)
         try:
             return not equal(one, two)
         except EvaluationError:
@@ -238,7 +245,7 @@ def _relation(name: str) -> Callable[[Run, Run], Run]:
 
 
 def _arithmetic(name: str) -> Callable[[Run, Run], Run]:
-    operate = BINARY[name]
+    operate, cost = BINARY[name], cost_of(name)
 
     def compiled(left: Run, right: Run) -> Run:
         def run(frame: Frame) -> Value:
@@ -248,10 +255,8 @@ def _arithmetic(name: str) -> Callable[[Run, Run], Run]:
             except EvaluationError:
                 charge(frame, held_size(one) // 10)
                 raise
-            if type(one) is not int:
-                size = held_size(one) + held_size(two)
-                if size > SMALL:
-                    charge(frame, size // 10)
+            if type(one) is not int and held_size(one) + held_size(two) > SMALL:
+                charge(frame, cost((one, two)))
             return operate(one, two)
 
         return run
@@ -265,7 +270,7 @@ def in_container(value: Run, container: Run) -> Run:
     def run(frame: Frame) -> Value:
         one, two = value(frame), container(frame)
         if is_list(two):
-            charge(frame, size_of(two))
+            charge(frame, _MEMBERSHIP((one, two)))
         return contains(two, one)
 
     return run
