@@ -104,11 +104,14 @@ def compile_rules(
     *,
     stored_rule: Callable[[str], bool] = _never,
     stored_message: Callable[[str], bool] = _never,
+    spend: Callable[[int], None] | None = None,
 ) -> list[Compilation]:
     """Compile all rules of a node, in order.
 
     `stored_rule` and `stored_message` tell which expressions the CRD already contained: those may use
-    features that are too new for others. Raises CannotDeclare if CEL has no type for the node.
+    features that are too new for others. `spend` is called before an expression is checked, with how many
+    nodes its macros make beyond the characters of its text, and may raise. Raises CannotDeclare if CEL has no
+    type for the node.
     """
     declared = place.declared
     variables = _variables(declared.type())
@@ -123,6 +126,7 @@ def compile_rules(
             cardinality,
             stored_rule,
             stored_message,
+            spend,
         )
         for rule in place.schema.get(VALIDATIONS, ())
     ]
@@ -143,15 +147,17 @@ def _compile(
     cardinality: int,
     stored_rule: Callable[[str], bool],
     stored_message: Callable[[str], bool],
+    spend: Callable[[int], None] | None,
 ) -> Compilation:
     text = rule.get("rule", "")
     if not trim_space(text):
         return _NOTHING
-    verdict = _verdict(text, declared, variables, _RULE, stored=stored_rule(text))
+    verdict = _verdict(text, declared, variables, _RULE, stored=stored_rule(text), spend=spend)
     message = None
     expression = rule.get("messageExpression", "")
     if expression and verdict.problem is None and verdict.left is None:
-        message = _verdict(expression, declared, variables, _MESSAGE, stored=stored_message(expression))
+        stored = stored_message(expression)
+        message = _verdict(expression, declared, variables, _MESSAGE, stored=stored, spend=spend)
     return Compilation(verdict, message, min(verdict.cost * cardinality, MAX))
 
 
@@ -204,9 +210,15 @@ def stored_rules(place: RulePlace) -> list[tuple[Expression, Expression | None]]
 
 
 def _verdict(
-    text: str, declared: Declared, variables: Mapping[str, Type], kind: _Kind, *, stored: bool
+    text: str,
+    declared: Declared,
+    variables: Mapping[str, Type],
+    kind: _Kind,
+    *,
+    stored: bool,
+    spend: Callable[[int], None] | None,
 ) -> RuleVerdict:
-    found = _examined(text, variables, kind, stored=stored)
+    found = _examined(text, variables, kind, stored=stored, spend=spend)
     if found.tree is None or found.checked is None:
         return found.verdict
     try:
@@ -218,7 +230,18 @@ def _verdict(
     return RuleVerdict(cost=cost, uses_old_self=found.verdict.uses_old_self)
 
 
-def _examined(text: str, variables: Mapping[str, Type], kind: _Kind, *, stored: bool) -> Expression:
+def _examined(
+    text: str,
+    variables: Mapping[str, Type],
+    kind: _Kind,
+    *,
+    stored: bool,
+    spend: Callable[[int], None] | None = None,
+) -> Expression:
+    def spend_beyond_text(nodes: int) -> None:
+        if spend is not None:
+            spend(max(0, nodes - len(text)))
+
     try:
         tree = _parsed(text)
     except CelSyntaxError as error:
@@ -226,7 +249,7 @@ def _examined(text: str, variables: Mapping[str, Type], kind: _Kind, *, stored: 
     except CelDepthError as error:
         return Expression(RuleVerdict(left=str(error)))
     try:
-        checked = check(tree, variables, stored=stored)
+        checked = check(tree, variables, stored=stored, spend=spend_beyond_text)
         problems = checked.problems or problems_of_literals(tree, checked)
         if problems:
             return Expression(RuleVerdict(kind.failed + rendered(text, problems)))

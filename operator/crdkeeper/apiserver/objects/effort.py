@@ -22,7 +22,10 @@ _STEPS_PER_NODE: Final = 500
 _STEPS_PER_BRANCH: Final = 1_000
 """The cost of trying a value on one branch of anyOf, oneOf, allOf or not, or on one value of an enum."""
 _STEPS_PER_CHARACTER: Final = 100
-"""The cost of compiling one character of an expression: 1 to 2 µs in expressions of many short terms."""
+"""The cost of compiling one character of an expression: 1 to 2 µs in expressions of many short terms.
+
+The nodes that macros add take as much at least, however few characters make them.
+"""
 _STEPS_PER_EXPRESSION: Final = 5_000
 """The cost of compiling an expression, however short."""
 _STEPS_PER_COST: Final = 10
@@ -131,6 +134,11 @@ def spend_on_branches(count: int) -> None:
 def spend_on_expressions(sizes: Sequence[int]) -> None:
     """Count the characters of CEL expressions that are compiled. Raises UndecidedValue."""
     _spend(sum(sizes) * _STEPS_PER_CHARACTER + len(sizes) * _STEPS_PER_EXPRESSION)
+
+
+def spend_on_expansion(nodes: int) -> None:
+    """Count the nodes that macros add to a CEL expression. Raises UndecidedValue."""
+    _spend(nodes * _STEPS_PER_CHARACTER)
 
 
 def affordable_cost(cost: int) -> int:

@@ -112,6 +112,38 @@ def test_short_expressions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def chained(links: int) -> str:
+    """A rule for a string, of which each link doubles what it expands to."""
+    return "optional.of(self)" + ".optMap(a, a)" * links + ".hasValue()"
+
+
+def test_what_macros_add_to_expressions_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    crd = definition()
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    for i in range(100):
+        rules = [{"rule": chained(10), "message": "m"}]
+        fields[f"f{i}"] = {"type": "string", "maxLength": 1, "x-kubernetes-validations": rules}
+    monkeypatch.setattr("crdkeeper.apiserver.definitions.create.MOST_STEPS", 5_000_000)
+    report = check_creation(crd)
+    assert 90 < len(report.unchecked) < 100
+    assert {each.reason for each in report.unchecked} == {
+        "to compile all expressions of the CRD may take too long"
+    }
+
+
+def test_what_expands_to_too_much_leaves_the_other_expressions_their_time() -> None:
+    crd = definition()
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    for name, text in (("a", chained(100)), ("b", "self > 1")):
+        rules = [{"rule": text, "message": "m"}]
+        fields[name] = {"type": "string", "maxLength": 1, "x-kubernetes-validations": rules}
+    report = check_creation(crd)
+    assert [each.reason for each in report.unchecked] == [
+        "the expression expands to too much to be checked here"
+    ]
+    assert len(report.violations) == 1
+
+
 @pytest.mark.parametrize("update", [False, True])
 def test_the_work_for_all_expressions_is_bounded(monkeypatch: pytest.MonkeyPatch, *, update: bool) -> None:
     crd, old = definition(version("v2")), definition(version("v2"))

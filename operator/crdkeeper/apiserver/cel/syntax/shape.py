@@ -1,9 +1,13 @@
-"""The shape of syntax trees: chains of `&&` and `||` remain flat, and no tree is deeper than cel-go's."""
+"""The shape of syntax trees: chains of `&&` and `||` remain flat, and no tree is deeper than cel-go's.
+
+An expansion can have a subtree twice, so that a short text makes a large tree.
+"""
 
 from typing import Final
 
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
+    Comprehension,
     Expr,
     Macro,
     Op,
@@ -50,3 +54,29 @@ def depth_exceeded(tree: Expr) -> bool:
             return True
         stack.extend((each, depth) for each in parts(node))
     return False
+
+
+def expanded_size(tree: Expr) -> int:
+    """How many nodes there are with all expansions, counting a subtree wherever it occurs.
+
+    Each link of a chain of optMap doubles them, but the time for this grows with the text only.
+    """
+    sizes: dict[Expr, int] = {}
+    stack = [tree]
+    while stack:
+        node = stack[-1]
+        inner = _expanded_parts(node)
+        unknown = [each for each in inner if each not in sizes]
+        if unknown:
+            stack += unknown
+        else:
+            sizes[stack.pop()] = 1 + sum(sizes[each] for each in inner)
+    return sizes[tree]
+
+
+def _expanded_parts(node: Expr) -> list[Expr]:
+    if isinstance(node, Macro):
+        return [node.expansion]
+    if isinstance(node, Comprehension):
+        return [node.range, node.init, node.condition, node.step, node.result]
+    return parts(node)

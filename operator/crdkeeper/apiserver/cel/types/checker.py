@@ -5,7 +5,7 @@ of one type, and the only message types are those of the schema. What depends on
 Buffers is undecided.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -23,12 +23,13 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     Select,
     StructLiteral,
 )
+from crdkeeper.apiserver.cel.syntax.shape import expanded_size
 from crdkeeper.apiserver.cel.types import declarations, types
 from crdkeeper.apiserver.cel.types.resolution import resolve, resolve_plain
 from crdkeeper.apiserver.cel.types.types import Type, optional_of, substitute
 
-MAX_STEPS = 100_000
-"""How many nodes are checked at most: each link in a chain of optMap doubles the work."""
+_MOST_NODES = 100_000
+"""How many nodes are checked at most, with all expansions."""
 
 _PROTOBUF = "google.protobuf"
 _LITERALS = {
@@ -63,12 +64,24 @@ class Checked(NamedTuple):
     uses_old_self: bool
 
 
-def check(tree: Expr, variables: Mapping[str, Type], *, stored: bool) -> Checked:
+def check(
+    tree: Expr,
+    variables: Mapping[str, Type],
+    *,
+    stored: bool,
+    spend: Callable[[int], None] | None = None,
+) -> Checked:
     """The types in an expression, and its errors.
 
-    `stored` is whether the CRD already contained the expression. Raises UndecidedExpression, and
-    RecursionError for an expression that is nested too deeply.
+    `stored` is whether the CRD already contained the expression. `spend` is called before with the number of
+    nodes to be checked, and may raise. Raises UndecidedExpression, and RecursionError for an expression that
+    is nested too deeply.
     """
+    size = expanded_size(tree)
+    if size > _MOST_NODES:
+        raise UndecidedExpression("the expression expands to too much to be checked here")
+    if spend is not None:
+        spend(size)
     checker = _Checker(variables, stored=stored)
     try:
         checker.check(tree)
@@ -118,7 +131,6 @@ class _Checker:
         self.uses_old_self = False
         self.bindings = types.Bindings()
         self.free = 0
-        self.steps = 0
         self.locals: dict[str, Type] = {}
 
     def report(self, node: Expr, message: str) -> None:
@@ -135,9 +147,6 @@ class _Checker:
         return types.assignable(self.bindings, (from_,), (to,))
 
     def check(self, node: Expr) -> Type:
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise UndecidedExpression("the expression expands to too much to be checked here")
         if isinstance(node, Select):
             type_ = self.check_select(node)
         elif isinstance(node, Identifier):

@@ -17,7 +17,7 @@ from crdkeeper.apiserver.cel.compilation import (
     cost_problem,
 )
 from crdkeeper.apiserver.definitions.rules.requirements import Requirements
-from crdkeeper.apiserver.objects.effort import spend_on_expressions
+from crdkeeper.apiserver.objects.effort import spend_on_expansion, spend_on_expressions
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import UndecidedValue
@@ -51,6 +51,7 @@ class ExpressionChecks:
                 place,
                 stored_rule=self._requirements.old_expressions.__contains__,
                 stored_message=self._requirements.old_message_expressions.__contains__,
+                spend=spend_on_expansion,
             )
         except UndecidedValue:
             self._report.leave(rules.CEL, at, "to compile all expressions of the CRD may take too long")
