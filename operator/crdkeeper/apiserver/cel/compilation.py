@@ -6,8 +6,8 @@ The entry point of the compile-time half of the engine:
   `field`, `items` and `values` lead down. It knows the type of `self` and how often the node can occur.
 - `compile_rules(place, …)` gives one `Compilation` for each rule of the node: the errors of the rule and of
   its messageExpression in the server's words, and their costs.
-- `stored_rules(place)` gives the rules by which objects are validated: the same without costs, with the
-  syntax trees.
+- `stored_rules(schema, declared)` gives the rules by which objects are validated: the same without costs,
+  with the syntax trees.
 - `cost_problem(…)` formats the error for a cost over the limit.
 
 Follows Compile of k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go) and the
@@ -32,7 +32,7 @@ from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression, 
 from crdkeeper.apiserver.cel.types.declared import Declared
 from crdkeeper.apiserver.cel.types.types import Type
 from crdkeeper.apiserver.golang.strings import trim_space
-from crdkeeper.apiserver.schema.props import VALIDATIONS
+from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 
 __all__ = [
     "CONTRIBUTED",
@@ -40,6 +40,7 @@ __all__ = [
     "EXPRESSION_COST_LIMIT",
     "CannotDeclare",
     "Compilation",
+    "Declared",
     "Expression",
     "RulePlace",
     "RuleVerdict",
@@ -191,14 +192,15 @@ class Expression:
     checked: Checked | None = None
 
 
-def stored_rules(place: RulePlace) -> list[tuple[Expression, Expression | None]]:
+def stored_rules(schema: Schema, declared: Declared) -> list[tuple[Expression, Expression | None]]:
     """The non-empty rules of a node of an existing CRD, with their messages.
 
-    The message is None without a messageExpression, or if the rule does not compile. Raises CannotDeclare.
+    `declared` is the type of `self`. The message is None without a messageExpression, or if the rule does not
+    compile.
     """
-    variables = _variables(place.declared.type())
+    variables = _variables(declared.type())
     found: list[tuple[Expression, Expression | None]] = []
-    for rule in place.schema.get(VALIDATIONS, ()):
+    for rule in schema.get(VALIDATIONS, ()):
         if not trim_space(rule.get("rule", "")):
             continue
         known = variables[bool(rule.get("optionalOldSelf"))]

@@ -27,10 +27,12 @@ from crdkeeper.apiserver.objects.rulebudget import (
 )
 from crdkeeper.apiserver.objects.rulecompilation import (
     CompiledRule,
-    RulePlace,
+    Declared,
     RuleSubject,
     Variables,
     compiled_rules,
+    declaration,
+    field_declaration,
 )
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
@@ -51,6 +53,7 @@ _KINDS: Mapping[str | None, str] = {
     "FieldValueRequired": REQUIRED,
     "FieldValueDuplicate": DUPLICATE,
 }
+_NO_TYPE = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
 _TOO_LONG = "to evaluate all rules may take too long"
 _LONGEST_MESSAGE = 5 * 1024
 _ANY_ORDER = "the cost limit ends the evaluation of rules, but the API server takes fields in any order"
@@ -126,9 +129,8 @@ class RuleWalk:
 
     @cached_property
     def _root(self) -> "_Rules":
-        schema = self._node.schema
-        place = RulePlace.root(schema) if self._is_root else RulePlace.root({}).field("", schema)
-        return _Rules(self._node, place, root=self._is_root)
+        declared = declaration(self._node.schema, root=self._is_root)
+        return _Rules(self._node, declared, root=self._is_root)
 
     def check(
         self,
@@ -175,29 +177,42 @@ class RuleWalk:
 class _Rules:
     """The rules of one node of the schema, and of the nodes below it that have some."""
 
-    __slots__ = ("_additional", "_items", "_node", "_properties", "_rules", "_sees_old", "_subject")
+    __slots__ = (
+        "_additional",
+        "_has_no_type",
+        "_items",
+        "_node",
+        "_properties",
+        "_rules",
+        "_sees_old",
+        "_subject",
+    )
 
-    def __init__(self, node: ObjectNode, place: RulePlace, *, root: bool) -> None:
+    def __init__(self, node: ObjectNode, declared: Declared | None, *, root: bool) -> None:
         self._node = node
-        self._rules: list[CompiledRule] = compiled_rules(place)
+        self._has_no_type = declared is None
+        self._rules: list[CompiledRule] = [] if declared is None else compiled_rules(node.schema, declared)
         self._sees_old = any(each.uses_old for each in self._rules)
         self._subject = RuleSubject(node.schema, root=root or node.embedded)
         self._properties = {
-            name: _Rules(each, place.field(name, each.schema), root=False)
+            name: _Rules(each, found, root=False)
             for name, each in node.properties.items()
-            if each.has_rules
+            if each.has_rules and (found := field_declaration(declared, name, each.schema)) is not None
         }
+        element = None if declared is None else declared.element
         self._additional = self._items = None
         if node.additional is not None and node.additional.has_rules:
-            self._additional = _Rules(node.additional, place.values(node.additional.schema), root=False)
+            self._additional = _Rules(node.additional, element, root=False)
         if node.items is not None and node.items.has_rules:
-            self._items = _Rules(node.items, place.items(node.items.schema), root=False)
+            self._items = _Rules(node.items, element, root=False)
 
     def check(self, value: Any, old: Any, ratchet: _Ratchet, run: RuleRun) -> _Said | None:
         """Check a value against the rules; null is always valid. Raises OverLimit."""
         if value is None:
             return None
         said = _Said()
+        if self._has_no_type and self._node.rules:
+            said.findings.append(self._finding(INVALID, self._node.type, _NO_TYPE))
         if self._rules:
             try:
                 run.begin()

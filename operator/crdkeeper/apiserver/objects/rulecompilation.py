@@ -4,15 +4,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, RulePlace, stored_rules
-from crdkeeper.apiserver.cel.expressions import CountedProgram, Program, compile_program, converter
+from crdkeeper.apiserver.cel.compilation import Declared, Expression, stored_rules
+from crdkeeper.apiserver.cel.expressions import (
+    CountedProgram,
+    Program,
+    compile_program,
+    converter,
+    declare,
+    embedded,
+    escape,
+)
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 from crdkeeper.apiserver.golang.strings import trim_space
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, resolve
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 
-__all__ = ["CompiledRule", "RulePlace", "RuleProgram", "RuleSubject", "Variables", "compiled_rules"]
+__all__ = [
+    "CompiledRule",
+    "Declared",
+    "RuleProgram",
+    "RuleSubject",
+    "Variables",
+    "compiled_rules",
+    "declaration",
+    "field_declaration",
+]
 
 Variables = Mapping[str, Any]
 
@@ -63,26 +80,45 @@ class CompiledRule:
     uses_old: bool
 
 
-def compiled_rules(place: RulePlace) -> list[CompiledRule]:
-    """The rules of a node, in their order, without the empty ones."""
-    schemas = [each for each in place.schema.get(VALIDATIONS, []) if trim_space(each.get("rule", ""))]
-    try:
-        compiled = stored_rules(place)
-    except CannotDeclare as error:
-        return [_rule(each, None, None, "", left=str(error)) for each in schemas]
+def declaration(schema: Schema, *, root: bool) -> Declared | None:
+    """The type of a value; None if CEL cannot see it. `root` says that it is a whole object."""
+    return declare(schema, root=root or embedded(schema))
+
+
+def field_declaration(owner: Declared | None, name: str, schema: Schema) -> Declared | None:
+    """The type of a field; None if the API server passes over its rules, and over those of all below it.
+
+    It is the one in the type of the owner, where an embedded resource has other metadata than in the schema,
+    and where what CEL cannot see is missing. Only what CEL cannot name has its own. Follows validator of
+    k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/validation.go).
+    """
+    escaped = escape(name)
+    if escaped is None:
+        return declaration(schema, root=False)
+    return None if owner is None else owner.fields.get(escaped)
+
+
+def compiled_rules(schema: Schema, declared: Declared) -> list[CompiledRule]:
+    """The rules of a node with this type, in their order, without the empty ones."""
+    rules = [each for each in schema.get(VALIDATIONS, []) if trim_space(each.get("rule", ""))]
     return [
-        _compiled(place, at, schema, *expressions)
-        for at, (schema, expressions) in enumerate(zip(schemas, compiled, strict=True))
+        _compiled(schema, declared, at, rule, *expressions)
+        for at, (rule, expressions) in enumerate(zip(rules, stored_rules(schema, declared), strict=True))
     ]
 
 
 def _compiled(
-    place: RulePlace, at: int, rule: Schema, expression: Expression, message: Expression | None
+    schema: Schema,
+    declared: Declared,
+    at: int,
+    rule: Schema,
+    expression: Expression,
+    message: Expression | None,
 ) -> CompiledRule:
     try:
-        program = _program(expression, lambda: stored_rules(place)[at][0])
-        said = None if message is None else _program(message, lambda: stored_rules(place)[at][1])
-        field_path = _field_path(rule, place.schema)
+        program = _program(expression, lambda: stored_rules(schema, declared)[at][0])
+        said = None if message is None else _program(message, lambda: stored_rules(schema, declared)[at][1])
+        field_path = _field_path(rule, schema)
     except (Indeterminate, ServerFails) as error:
         return _rule(rule, None, None, "", left=str(error))
     return _rule(rule, program, said, field_path, expression)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.compilation import RulePlace, compile_rules
 from crdkeeper.apiserver.cel.run.budget import CALL_LIMIT, OBJECT_LIMIT
+from crdkeeper.apiserver.cel.types.declared import declare
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.objects.defaulting import fill
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
@@ -132,7 +133,9 @@ class Kind:
         self.schema = _list(1 if alone else ITEMS, item)
         decoded = _decoded(item)
         self._node = ObjectNode(decoded)
-        self._rules = compiled_rules(RulePlace.root({}).field("", decoded))
+        declared = declare(decoded, root=False)
+        assert declared is not None
+        self._rules = compiled_rules(decoded, declared)
         self._subject = RuleSubject(decoded, root=False)
         self._first = len(before)
 

@@ -9,6 +9,7 @@ from crdkeeper.apiserver.objects.objectrules import RuleWalk
 from tests.unit.apiserver.objects.samples import (
     EMBEDDED,
     INTEGER,
+    PRESERVE,
     TEXT,
     admitted,
     decoded,
@@ -189,3 +190,40 @@ def test_an_error_in_a_set_equals_nothing() -> None:
     )
     assert said(admitted(schema, [1.5], old=[1.5])) == ["spec.a: Invalid value: failed rule: self == oldSelf"]
     assert said(admitted(schema, [1], old=[1])) == []
+
+
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"x": "y"}}}
+LABELS = {"type": "object", "additionalProperties": TEXT}
+
+
+def embedded(metadata: dict[str, Any]) -> dict[str, Any]:
+    return EMBEDDED | {"properties": {"metadata": metadata}}
+
+
+def test_rules_of_a_field_that_the_type_of_its_owner_lacks_are_passed_over() -> None:
+    labels = ruled(LABELS, rule("'app' in self"))
+    assert said(admitted(embedded({"type": "object", "properties": {"labels": labels}}), POD)) == []
+    positive = ruled(INTEGER, rule("self > 0"))
+    below = {"type": "object", "properties": {"n": positive}}
+    assert said(admitted(below, {"n": -1})) != []
+    assert said(admitted(PRESERVE | {"properties": {"n": positive}}, {"n": -1})) == []
+    assert said(admitted({"type": "object", "properties": {"1n": positive}}, {"1n": -1})) != []
+
+
+def test_rules_of_the_metadata_of_an_embedded_resource_know_only_names() -> None:
+    metadata = {"type": "object", "properties": {"labels": LABELS}}
+    (found,) = said(admitted(embedded(ruled(metadata, rule("has(self.labels)"))), POD))
+    assert found.startswith('spec.a.metadata: Invalid value: "object": rule compile error: ')
+    assert "undefined field 'labels'" in found
+    assert said(admitted(embedded(ruled(metadata, rule("!has(self.name)"))), POD)) == []
+
+
+def test_rules_of_a_value_without_a_type_are_an_error() -> None:
+    walk = RuleWalk(ObjectNode(decoded(ruled(PRESERVE, rule("true")))), root=False)
+    (found,), left = walk.check({"n": 1}, None, None)
+    assert left == []
+    assert found.message == (
+        'Invalid value: "": rule compiler initialization error: failed to convert to declType for CEL '
+        "validation rules"
+    )
+    assert walk.check(None, None, None) == ([], [])
