@@ -28,7 +28,8 @@ async def test_a_list_of_nothing_may_be_null(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{}, {"metadata": {}}, {"items": []}, {"metadata": {}, "items": {}}, {"metadata": [], "items": []}]
+    "answer",
+    [{}, {"metadata": {}}, {"items": []}, {"metadata": {}, "items": {}}, {"metadata": [], "items": []}],
 )
 async def test_what_is_no_list_is_not_the_api_servers_answer(tmp_path: Path, answer: dict[str, Any]) -> None:
     async with client_of(tmp_path, json(answer)) as (_, client):
