@@ -62,9 +62,11 @@ def test_numbers(tmp_path: Path, command: str, number: str, place: str) -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_numbers_as_defaults(tmp_path: Path, number: str) -> None:
     schema = f"{{type: object, default: {NUMBERS[number]}}}"
-    content = f"{HEAD}spec: {{versions: [{{schema: {{openAPIV3Schema: {schema}}}}}]}}\n"
-    code, _ = run("lint", tmp_path / "number.yaml", content)
+    versions = f"[{{name: v1, schema: {{openAPIV3Schema: {schema}}}}}]"
+    spec = f"{{group: b.c, names: {{kind: A, plural: a}}, versions: {versions}}}"
+    code, said = run("lint", tmp_path / "number.yaml", f"{HEAD}spec: {spec}\n")
     assert code == 1
+    assert "1 CRD: " in said
 
 
 def test_what_go_cannot_hold_is_a_text() -> None:

@@ -34,7 +34,7 @@ class Api:
             return body
         start = int(path.partition("continue=")[2] or 0)
         more = {"continue": str(start + 1)} if start + 1 < len(self.stored) else {}
-        return {"metadata": more, "items": self.stored[start : start + 1]}
+        return {"metadata": more, "items": list(self.stored[start : start + 1])}
 
     @property
     def created(self) -> bool:
