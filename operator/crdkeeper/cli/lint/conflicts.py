@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crdkeeper.apiserver.definitions.rules.internalform import default_names
 from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.lint.check import KnownPlace, add_found
 from crdkeeper.cli.lint.config import Configurations
@@ -66,7 +67,7 @@ def claimant(definition: LocatedDefinition) -> Claimant | None:
 
 def _claims(definition: LocatedDefinition, names: Mapping[str, Any]) -> Iterator[Claim]:
     given, kind = definition.origin["spec"]["names"], names.get("kind")
-    defaults = {"singular": kind.lower(), "listKind": f"{kind}List"} if isinstance(kind, str) and kind else {}
+    defaults = default_names(kind) if isinstance(kind, str) and kind else {}
     for key in ("plural", "singular", "kind", "listKind"):
         name = names.get(key) or defaults.get(key)
         if isinstance(name, str):

@@ -76,11 +76,13 @@ class Spec:
     @property
     def names(self) -> dict[str, Any]:
         """spec.names with its defaults."""
-        names = dict(self.spec.get("names", {}))
-        kind = names.get("kind", "")
-        names.setdefault("singular", to_lower(kind))
-        names.setdefault("listKind", f"{kind}List" if kind else "")
-        return names
+        names = self.spec.get("names", {})
+        return {**default_names(names.get("kind", "")), **names}
+
+
+def default_names(kind: str) -> dict[str, str]:
+    """The names that the server makes of a kind if spec.names lacks them."""
+    return {"singular": to_lower(kind), "listKind": f"{kind}List" if kind else ""}
 
 
 def internal(crd: Decoded) -> Spec:
