@@ -1,6 +1,7 @@
 """Text for people, on terminals and in logs."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 UNSEEN: Final = re.compile(
@@ -21,6 +22,12 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def count(number: int, noun: str) -> str:
     """`1 object`, `2 objects`, `12,345 objects`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`, with at most so many names."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def visible(text: str) -> str:

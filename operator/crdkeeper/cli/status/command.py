@@ -46,6 +46,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.diagnosis.conditions import scaling, statuswriters
 from crdkeeper.core.policy.reading import why_unread
 from crdkeeper.core.resourcenames import suggest
+from crdkeeper.core.text import shortened
 from crdkeeper.operations.rights import explained, rights_to_read
 
 _T = TypeVar("_T")
@@ -243,8 +244,7 @@ def _not_shown(what: str, unread: Collection[str]) -> list[str]:
     """The remark about objects that this release cannot read, if there are any."""
     if not unread:
         return []
-    more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
-    return [f"{what} of another release are not shown: {', '.join(sorted(unread)[:_NAMED])}{more}"]
+    return [f"{what} of another release are not shown: {shortened(sorted(unread), _NAMED)}"]
 
 
 def _print(

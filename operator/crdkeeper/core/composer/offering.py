@@ -27,6 +27,7 @@ from crdkeeper.core.composer.reasons import (
 )
 from crdkeeper.core.composer.wording import SHOWN, own_rules, rule_on_composites
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+from crdkeeper.core.text import shortened
 
 _RULE: Final = f"{{apiGroups: [{GROUP}], resources: [{Composition.plural}], verbs: [list, watch]}}"
 _REVISIONS_RULE: Final = _RULE.replace(Composition.plural, CompositionRevision.plural)
@@ -130,7 +131,7 @@ def _offered(definition: CompositeResourceDefinition, compositions: Collection[S
     fitting = [each for each in compositions if not _mismatch(definition, each)]
     usable = sorted(each.name for each in fitting if each.usable)
     if not usable and fitting:
-        said = _shortened(sorted(each.name for each in fitting))
+        said = shortened(sorted(each.name for each in fitting), SHOWN)
         of = f"the Compositions for {spec.names.kind} of {spec.group}: {said}."
         return Verdict(
             COMPOSITION_UNUSABLE, f"No CompositionRevision exists of {of} {COMPOSITION_UNUSABLE.remedy}"
@@ -145,7 +146,7 @@ def _offered(definition: CompositeResourceDefinition, compositions: Collection[S
         return Verdict(OFFERED_BY_ONLY, f"New composites use the Composition {usable[0]}, the only one.")
     return Verdict(
         OFFERED_BY_CHOICE,
-        f"Composites choose among the Compositions {_shortened(usable)}. "
+        f"Composites choose among the Compositions {shortened(usable, SHOWN)}. "
         "spec.defaultCompositionRef would name one for those that choose none.",
     )
 
@@ -172,11 +173,6 @@ def _named(
             f"{COMPOSITION_UNUSABLE.remedy}",
         )
     return Verdict(reason, f"New composites use the Composition {name}, which spec.{field} names.")
-
-
-def _shortened(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 def _mismatch(definition: CompositeResourceDefinition, composition: SeenComposition) -> str:

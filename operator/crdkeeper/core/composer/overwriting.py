@@ -11,6 +11,7 @@ from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.wording import SHOWN
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.migration.pace import backoff
+from crdkeeper.core.text import shortened
 
 _AT_ONCE: Final = 3
 """So often a CRD is put back without a pause: people edit CRDs, too."""
@@ -74,9 +75,8 @@ def put_back(live: Mapping[str, Any], applied: Mapping[str, Any]) -> tuple[str, 
     before, after = _owned(live), _owned(applied)
     fields = sorted(set[str]().union(*(has - before.get(each, set()) for each, has in after.items())))
     managers = sorted(each for each, had in before.items() if had - after.get(each, set()))
-    what = ", ".join(fields[:SHOWN]) + (f" and {len(fields) - SHOWN:,} more" if len(fields) > SHOWN else "")
     who = ", ".join(managers[:SHOWN]) or "somebody unknown to metadata.managedFields"
-    return what or "metadata", who
+    return shortened(fields, SHOWN) or "metadata", who
 
 
 def _owned(crd: Mapping[str, Any]) -> dict[str, set[str]]:

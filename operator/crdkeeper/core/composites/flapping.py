@@ -15,6 +15,7 @@ from crdkeeper.core.composites.ownership import Composite
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.templates.namespaces import Identity
+from crdkeeper.core.text import shortened
 
 _SHOWN: Final = 3
 _SWEPT_SECONDS: Final = 60.0
@@ -175,9 +176,7 @@ def changer_of(value: Mapping[str, Any], manager: str) -> str:
 
 
 def _fields(made: Mapping[str, Any], live: Mapping[str, Any]) -> str:
-    fields = sorted(_differing(made, live, ""))
-    more = f" and {len(fields) - _SHOWN:,} more" if len(fields) > _SHOWN else ""
-    return f"{', '.join(fields[:_SHOWN]) or 'metadata'}{more}"
+    return shortened(sorted(_differing(made, live, "")), _SHOWN) or "metadata"
 
 
 def _differing(made: Any, live: Any, path: str) -> set[str]:
