@@ -166,6 +166,27 @@ async def test_it_can_do_its_work(confined: Confined) -> None:
     assert (await finalizers_of(admin, kind))["held"] == [NAMED, "kubernetes", OURS]
 
 
+async def test_a_finalizer_that_is_listed_twice(confined: Confined) -> None:
+    """An update may list it twice. Who takes off one of two becomes the manager of the other."""
+    admin, kind = confined.admin, confined.kind
+    listed = {"metadata": {"finalizers": [NAMED, OTHER, NAMED]}}
+    await admin.merge(f"{kind.path('alive')}?fieldManager=other", listed)
+    await admin.delete_objects(kind, ["alive"])
+    before = (await admin.get(kind.path("alive")))["metadata"]
+    assert before["finalizers"] == [NAMED, OTHER, NAMED]
+    answer = await confined.patch("alive", [RELEASE])
+    assert (answer.code, MOVED in message(answer)) == (403, True), message(answer)
+    found = held(before, admin.client.now())
+    assert found is not None
+    endpoint = Endpoint(kind.group, kind.served_version, kind.plural)
+    freed = await release_finalizer(confined.account, endpoint, found, NAMED)
+    assert freed.freeing is Freeing.RELEASED, freed.message
+    after = (await admin.get(kind.path("alive")))["metadata"]
+    assert after["finalizers"] == [OTHER]
+    times = [[(each["manager"], each["time"]) for each in of["managedFields"]] for of in (before, after)]
+    assert times[0] == times[1]
+
+
 async def test_managed_fields_stay(confined: Confined) -> None:
     """By an empty entry, an admin has server-side apply forget whose fields are whose. It cannot."""
     admin, kind = confined.admin, confined.kind

@@ -38,20 +38,23 @@ async def release_finalizer(client: Client, endpoint: Endpoint, object_: Held, n
     """Take the finalizer off the object, if it is as it was. Raises ApiError and Unreachable.
 
     The tests in the patch make sure of that in the same transaction: any write in between has changed the
-    resourceVersion, and another object of the same name has another uid.
+    resourceVersion, and another object of the same name has another uid. A finalizer that is listed more than
+    once goes as a whole: the API server makes whoever removes one of two the manager of the other.
     """
-    at = f"/metadata/finalizers/{object_.finalizers.index(name)}"
+    places = [f"/metadata/finalizers/{at}" for at, each in enumerate(object_.finalizers) if each == name]
     tests = {
         "/metadata/uid": object_.uid,
         "/metadata/resourceVersion": object_.resource_version,
-        at: name,
+        **dict.fromkeys(places, name),
     }
     patch = [{"op": "test", "path": path, "value": value} for path, value in tests.items()]
+    # The last one first, so that the others are still at their places.
+    patch += [{"op": "remove", "path": each} for each in reversed(places)]
     path = endpoint.path(object_.namespace, object_.name)
     answer = await client.send(
         "PATCH",
         f"{path}?fieldManager={FIELD_MANAGER}",
-        content=orjson.dumps([*patch, {"op": "remove", "path": at}]),
+        content=orjson.dumps(patch),
         content_type=JSON_PATCH,
         accept=METADATA_ONLY,
     )
@@ -64,7 +67,7 @@ async def release_finalizer(client: Client, endpoint: Endpoint, object_: Held, n
                 client.distrust()
                 raise Unreachable(f"PATCH {path}: the response is for another object")
             left = body["metadata"].get("finalizers") or []
-            if left.count(name) >= object_.finalizers.count(name):
+            if name in left:
                 return Freed(Freeing.REFUSED, "admission has put it back")
             return Freed(Freeing.RELEASED, resource_version=body["metadata"]["resourceVersion"])
         case Outcome.GONE:
