@@ -131,6 +131,7 @@ class CompositePass:
         self._over.begin()
         # What a lost status does not list would be forgotten as soon as it is in deletion.
         found, known = self._gathering.found, compiled.composition
+        found.unlisted = found.objects.keys() - listed.keys()
         listed = with_found(listed, found.objects.values(), known.keeps, known.order)
         rendering, planned = await self._round(compiled, listed)
         while (planned.applies or planned.removals) and not self._over():
@@ -148,7 +149,7 @@ class CompositePass:
         mapping = bool(rendering.status or rendering.gaps)
         fields = mapped.status if mapping else {}
         unseen = self._gathering.unseen(compiled.kinds) is not None
-        if planned.inventory:
+        if planned.inventory or found.objects:
             # It may have objects already: under a definition before this one, or a client replaced it since.
             await self._hold()
         elif self._composite.holds and not unseen and not self._over():

@@ -37,6 +37,8 @@ class FoundObjects:
 
     objects: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
     """Those that the composite controls."""
+    unlisted: set[Identity] = field(default_factory=set)
+    """Of these, those that the status did not list when they were found: others may have made them."""
     strangers: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
     """Those that exist under a name of interest, and that it does not control."""
     absent: set[Identity] = field(default_factory=set)
@@ -228,7 +230,9 @@ class _Planning:
                 self._problems.setdefault(entry.resource, verdict)
         stay = [each for each in kept if each.identity in self._found.objects]
         staying = [each for each in stay if self._is_given_up(each)]
-        inventory = {*self._wanted.values(), *leaving, *unread, *stay}
+        # What others may have made takes no place in the status, whatever becomes of it: it is found again.
+        others = (each for each in (*leaving, *unread, *stay) if each.identity not in self._found.unlisted)
+        inventory = {*self._wanted.values(), *others}
         applies = tuple(self._applies)
         if len(inventory) > MOST_RESOURCES:
             applies = ()

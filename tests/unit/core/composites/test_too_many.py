@@ -7,6 +7,7 @@ from tests.unit.core.composites.scenes import Scene
 from tests.unit.core.templates.compositions import config_map, server
 
 CONFIG_MAPS = "", "ConfigMap"
+FORGED = MOST_RESOURCES + 10
 
 
 def listed(scene: Scene) -> list[tuple[str, int]]:
@@ -26,14 +27,33 @@ def with_late_map() -> Scene:
     return scene
 
 
-def test_a_status_of_a_deletion_fits() -> None:
-    scene = with_late_map()
-    for each in range(MOST_RESOURCES + 10):
-        # Whoever may write such objects can make them look like this.
+def forge(scene: Scene) -> None:
+    """Whoever may create such objects can make them look like this, and stay in deletion."""
+    for each in range(FORGED):
         of = {"crdkeeper.dev/composite-uid": "u1", "crdkeeper.dev/resource": "a"}
         owner = {"uid": "u1", "controller": True}
         scene.put(f"orders-A{each:04}", labels=of, ownerReferences=[owner])
         scene.held.add(f"A{each:04}")
+
+
+def test_forged_objects_take_no_place_from_others() -> None:
+    scene = Scene(server("a"))
+    scene.run()
+    forge(scene)
+    for number, text in enumerate(("new", "newer")):
+        scene.compose(server("a", text=text), server("b", text=text))
+        scene.run()
+        assert listed(scene) == [("a", 0), ("b", 0)]
+        assert scene.condition("Synced")[0] == "ReconcileSuccess"
+        assert scene.condition("Synced")[1].endswith(f"And {FORGED - 3:,} more.")
+        changed = [each for each in scene.done if not each.startswith("delete")]
+        assert changed == ["create a", "change a", "create b", "change a", "change b"][: 3 + 2 * number]
+    assert len(scene.done) == 5 + FORGED
+
+
+def test_a_status_of_a_deletion_fits() -> None:
+    scene = with_late_map()
+    forge(scene)
     scene.value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     for _ in range(2):
         scene.run()
@@ -43,7 +63,7 @@ def test_a_status_of_a_deletion_fits() -> None:
     del scene.unreadable[CONFIG_MAPS]
     scene.run()
     assert scene.done[2] == "delete late"
-    assert len(scene.done) == 2 + 1 + 1 + MOST_RESOURCES + 10
+    assert len(scene.done) == 2 + 1 + 1 + FORGED
     assert len(listed(scene)) == MOST_RESOURCES
 
 
