@@ -55,6 +55,10 @@ class Gathering:
         """What externalRefs name, with its resourceVersion; empty if there is no such object."""
         self.glimpsed: set[Identity] = set()
         """Those objects of which only the identity, the state and the controller are known, by a watch."""
+        self.listed: Collection[Identity] | None = None
+        """Those in the status, if others may be left out for want of room; None if all are needed."""
+        self.left_out = False
+        """Whether some were."""
 
     def kind(self, identity: Identity) -> ServedKind:
         """Where the objects of a kind are, which was found."""
@@ -250,8 +254,13 @@ class Gathering:
         # A label alone says nothing: whoever may write the object can set it.
         if not is_ours(value, self._composite.uid):
             return False
-        self._share.add(value)
-        return True
+        if self.listed is None or identity_of(value) in self.listed:
+            self._share.add(value)
+            return True
+        # Whoever creates it can do the same. What the Composition has is looked up by its name.
+        kept = self._share.add_doubtful(value)
+        self.left_out |= not kept
+        return kept
 
     async def _look(self, identity: Identity) -> None:
         served = self._kinds.get(identity[:2])

@@ -99,6 +99,7 @@ class CompositePass:
         keeps, waves = dict[str, bool](), dict[str, int]()
         if compiled is not None:
             kinds, keeps, waves = compiled.kinds, compiled.composition.keeps, compiled.composition.order
+        self._gathering.listed = None if self._composite.deleting else listed.keys()
         await self._gathering.read([*sorted(kinds), *_kinds_of(listed)], any_version=True)
         found = self._gathering.found
         listed = with_found(listed, found.objects.values(), keeps, waves)
@@ -123,7 +124,8 @@ class CompositePass:
         Raises ApiError and Unreachable.
         """
         listed = listed_entries(self._value)
-        self._acting.listed, self._acting.changer = listed.keys(), changer_of(self._value, FIELD_MANAGER)
+        self._gathering.listed = self._acting.listed = listed.keys()
+        self._acting.changer = changer_of(self._value, FIELD_MANAGER)
         with self._report.phase(PassPhase.GATHER):
             await self._gathering.read(sorted(compiled.kinds))
             await self._gathering.read(_kinds_of(listed), any_version=True, named=True)
@@ -148,7 +150,7 @@ class CompositePass:
         mapped = mapped_status(rendering, self._value, compiled.schema)
         mapping = bool(rendering.status or rendering.gaps)
         fields = mapped.status if mapping else {}
-        unseen = self._gathering.unseen(compiled.kinds) is not None
+        unseen = self._gathering.left_out or self._gathering.unseen(compiled.kinds) is not None
         if planned.inventory or found.objects:
             # It may have objects already: under a definition before this one, or a client replaced it since.
             await self._hold()
@@ -335,7 +337,7 @@ class CompositePass:
         waits = [self._failures.left(self._composite), flaps]
         if self._over():
             waits.append(_CHANGED_SECONDS)
-        if planned.leaving or planned.held:
+        if planned.leaving or planned.held or self._gathering.left_out:
             waits.append(_DELETION_SECONDS)
         waits.append(self._until_another_look(planned))
         self.again = min((each for each in waits if each is not None), default=None)

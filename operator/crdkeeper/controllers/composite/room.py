@@ -16,6 +16,8 @@ _SHARED: Final = 128 << 20
 """Of all composites that are being worked on, beyond what is free."""
 _EACH: Final = _MOST - _FREE
 """The same of one tenant: the largest composite has room, and others have some, too."""
+_DOUBTFUL: Final = 4 << 20
+"""Of one composite, of what is shared: objects that others may have made to look like its own."""
 _PER_FIELD: Final = 150
 """Bytes of a name, its place, and an empty value, beside their text."""
 
@@ -56,6 +58,7 @@ class Share:
         """By the uid of an object."""
         self._own = 0
         self._shared = 0
+        self._doubtful = 0
 
     @property
     def large(self) -> asyncio.Semaphore:
@@ -64,8 +67,7 @@ class Share:
 
     def add(self, value: Mapping[str, Any]) -> None:
         """Keep an object, in place of what it was before. Raises TooLarge if there is no room for it."""
-        text, uid = dumps(value), str(value["metadata"].get("uid"))
-        size = len(text) + _PER_FIELD * text.count(b'":')
+        size, uid = _size_of(value), str(value["metadata"].get("uid"))
         own = self._own + size - self._sizes.get(uid, 0)
         if own > _MOST:
             raise TooLarge(f"the composite's objects take more than {_MOST >> 20} MiB of memory")
@@ -74,8 +76,25 @@ class Share:
         self._own, self._shared = own, shared
         self._sizes[uid] = size
 
+    def add_doubtful(self, value: Mapping[str, Any]) -> bool:
+        """Keep an object that may be forged, if it takes no room from others; whether it is kept."""
+        size = _size_of(value)
+        if self._doubtful + size > _DOUBTFUL:
+            return False
+        try:
+            self._room.take(self._tenant, size)
+        except TooLarge:
+            return False
+        self._doubtful += size
+        return True
+
     def end(self) -> None:
         """None of the objects is needed any more."""
-        self._room.give_back(self._tenant, self._shared)
-        self._own = self._shared = 0
+        self._room.give_back(self._tenant, self._shared + self._doubtful)
+        self._own = self._shared = self._doubtful = 0
         self._sizes = {}
+
+
+def _size_of(value: Mapping[str, Any]) -> int:
+    text = dumps(value)
+    return len(text) + _PER_FIELD * text.count(b'":')

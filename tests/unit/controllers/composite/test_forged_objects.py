@@ -52,3 +52,15 @@ def test_more_than_the_status_can_list() -> None:
         assert maps(server) == MOST_RESOURCES + 2
 
     play(people, 1, with_map())
+
+
+def test_more_than_there_is_memory_for() -> None:
+    async def people(server: ComposedServer) -> None:
+        server.serve_maps()
+        forge(server, 97, "x" * (1 << 20))
+        await asyncio.sleep(60.0)
+        composed(server)
+        # They go a few at a time.
+        assert 1 < maps(server) < 98
+
+    play(people, 1, with_map())

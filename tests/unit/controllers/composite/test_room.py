@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 from weakref import ref
@@ -20,6 +20,7 @@ from crdkeeper.controllers.composite.room import ObjectMemory
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, Composite
+from crdkeeper.core.templates.namespaces import Identity
 from tests.unit.core.templates.compositions import DATABASE
 
 COMPOSITE = Composite.of({**DATABASE, "metadata": {**DATABASE["metadata"], "uid": "u1"}})
@@ -87,11 +88,12 @@ class Api:
         return {"metadata": metadata, "data": Data(self.size)}
 
 
-async def gathered(api: Api, room: ObjectMemory) -> Gathering:
+async def gathered(api: Api, room: ObjectMemory, listed: Collection[Identity] | None = None) -> Gathering:
     client = cast(Client, api)
     gathering = Gathering(
         client, KindPaths(client, tuple), COMPOSITE, {}, room.share("a"), KnownRights(client)
     )
+    gathering.listed = listed
     await gathering.read([("v1", "ConfigMap")])
     return gathering
 
@@ -112,6 +114,27 @@ async def test_more_than_there_is_room_for_is_told_and_not_kept() -> None:
     assert "the composite's objects take more than 96 MiB" in verdict.message
     assert not gathering.found.objects
     assert api.most_alive <= 110
+
+
+async def test_what_others_may_have_made_takes_no_room_from_what_the_status_lists() -> None:
+    api, listed = Api(LARGE, range(MANY)), Identity("", "ConfigMap", "shop", "a150")
+    gathering = await gathered(api, ObjectMemory(), {listed})
+    assert [each.name for each in gathering.found.objects] == ["a0", "a1", "a2", "a150"]
+    assert not gathering.found.unreadable
+    assert gathering.left_out
+    assert api.most_alive <= 20
+
+
+def test_what_others_may_have_made_has_the_room_that_is_left() -> None:
+    room = ObjectMemory()
+    first, second, third = (room.share("a") for _ in range(3))
+    doubtful = {"metadata": {"uid": "doubtful"}, "data": "x" * (3 << 20)}
+    assert first.add_doubtful(doubtful)
+    assert not first.add_doubtful(doubtful)
+    second.add({"metadata": {"uid": "large"}, "data": "x" * (90 << 20)})
+    assert not third.add_doubtful(doubtful)
+    first.end()
+    assert third.add_doubtful(doubtful)
 
 
 async def test_many_objects_as_they_usually_are_have_room() -> None:
