@@ -6,9 +6,10 @@ from hashlib import sha256
 from typing import Any
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.meta import API_VERSION, ConditionStatus, find_condition
+from crdkeeper.api.meta import API_VERSION, ConditionStatus
 from crdkeeper.api.storagemigration import MigrationTemplate, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.decisivemigration import decisive_migration, is_failing
 from crdkeeper.core.policy.governance import Elsewhere
 from crdkeeper.core.policy.labels import MigrationRules
 from crdkeeper.core.policy.reading import why_unread
@@ -117,11 +118,7 @@ def standing(
     definitions = list(governed)
     outdated = [each for each in definitions if each.outdated_versions]
     mode = policy.spec.storage_migration.mode
-    failing = [
-        each.name
-        for each in outdated
-        if any(_does(made, mode) and _is_failing(made) for made in migrations(each.name))
-    ]
+    failing = [each.name for each in outdated if _fails(each, migrations(each.name), mode)]
     unread = why_unread(policy)
     status: ConditionStatus = "False" if unread or failing or unprotected or unjudged else "True"
     reason = "Current"
@@ -170,6 +167,7 @@ def _told(elsewhere: Elsewhere) -> str:
     )
 
 
-def _is_failing(migration: StorageMigration) -> bool:
-    succeeded = find_condition(migration.status.conditions, "Succeeded")
-    return succeeded is not None and succeeded.status == "False"
+def _fails(definition: DefinitionFacts, migrations: Iterable[StorageMigration], mode: str) -> bool:
+    """Whether what the policy wants to have done with the CRD's objects fails, whoever does it."""
+    decisive = decisive_migration(definition, (each for each in migrations if _does(each, mode)))
+    return decisive is not None and is_failing(decisive)

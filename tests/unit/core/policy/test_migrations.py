@@ -10,7 +10,7 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.core.policy.governance import Elsewhere
 from crdkeeper.core.policy.labels import MigrationRules, migration_rules
 from crdkeeper.core.policy.migrations import is_at_work, migration_name, standing, wanted_migration
-from tests.unit.builders import NAME, NOW, definition, migration, policy, with_condition
+from tests.unit.builders import NAME, definition, later, migration, policy, target, with_condition
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 OBJECT_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -24,8 +24,10 @@ def rules(*args: Any, **fields: Any) -> MigrationRules:
     return found
 
 
-def over(made: StorageMigration) -> StorageMigration:
-    made.status.completion_time = NOW
+def over(made: StorageMigration, *, ended: float = 0) -> StorageMigration:
+    """It has ended then, for `definition()`."""
+    made.status.completion_time = later(ended)
+    made.status.target = target()
     return made
 
 
@@ -139,6 +141,12 @@ def test_a_policy_with_a_long_name_makes_a_valid_label() -> None:
 OTHER = definition(name="gadgets.example.com", stored=("v2",))
 FORBIDDEN = with_condition(migration(), "Succeeded", "False", "Forbidden")
 REFUSED_PLAN = over(with_condition(migration(mode="Plan"), "Succeeded", "False", "WouldBeRefused"))
+FAILED = over(with_condition(migration("failed"), "Succeeded", "False", "RetriesExhausted"), ended=5)
+CLEAN_PLAN = over(with_condition(migration("clean", mode="Plan"), "Succeeded", "True", "PlanClean"), ended=9)
+
+
+def succeeded(ended: float) -> StorageMigration:
+    return over(with_condition(migration("done"), "Succeeded", "True", "Migrated"), ended=ended)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +188,19 @@ REFUSED_PLAN = over(with_condition(migration(mode="Plan"), "Succeeded", "False",
         ("Plan", [definition()], {NAME: [FORBIDDEN]}, ("True", "Outdated"), (1, 1, 0)),
         ("Plan", [definition()], {NAME: [REFUSED_PLAN]}, ("False", "MigrationFailing"), (1, 1, 1)),
         ("Automatic", [definition()], {NAME: [REFUSED_PLAN]}, ("True", "Migrating"), (1, 1, 0)),
+        ("Automatic", [definition()], {NAME: [FAILED]}, ("False", "MigrationFailing"), (1, 1, 1)),
+        ("Automatic", [definition(uid="u2")], {NAME: [FAILED]}, ("True", "Migrating"), (1, 1, 0)),
+        ("Automatic", [definition()], {NAME: [FAILED, migration("new")]}, ("True", "Migrating"), (1, 1, 0)),
+        ("Automatic", [definition()], {NAME: [FAILED, succeeded(9)]}, ("True", "Migrating"), (1, 1, 0)),
+        (
+            "Automatic",
+            [definition()],
+            {NAME: [FAILED, succeeded(1)]},
+            ("False", "MigrationFailing"),
+            (1, 1, 1),
+        ),
+        ("Automatic", [definition()], {NAME: [FAILED, CLEAN_PLAN]}, ("False", "MigrationFailing"), (1, 1, 1)),
+        ("Plan", [definition()], {NAME: [REFUSED_PLAN, CLEAN_PLAN]}, ("True", "Outdated"), (1, 1, 0)),
     ],
     ids=[
         "selects none",
@@ -194,6 +215,13 @@ REFUSED_PLAN = over(with_condition(migration(mode="Plan"), "Succeeded", "False",
         "plans, and somebody's own migration fails",
         "a plan fails",
         "migrates, and somebody's own plan fails",
+        "failed",
+        "failed for a former CRD of the name",
+        "failed, and another one is at work",
+        "failed, and a later one succeeded",
+        "failed after another one",
+        "failed, and a later plan is clean",
+        "a plan failed, and a later one is clean",
     ],
 )
 def test_how_a_policy_stands(

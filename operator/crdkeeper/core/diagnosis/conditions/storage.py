@@ -11,6 +11,7 @@ from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
+from crdkeeper.core.diagnosis.decisivemigration import decisive_migration
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 TYPE = "StorageCurrent"
@@ -89,15 +90,15 @@ def judge(
         return Verdict(CURRENT, f"All objects are stored in {definition.storage_version}.")
     current = definition.storage_version
     old = f"Objects may be stored in {', '.join(outdated)}; the storage version is {current}."
-    at_work = _at_work(definition, migrations)
-    if at_work is None:
+    decisive = decisive_migration(definition, (each for each in migrations if each.spec.mode == "Execute"))
+    if decisive is None:
         remedy = f"Run `{_MIGRATE} {definition.name}`, or let a DefinitionPolicy select the CRD."
         return Verdict(
             OLD_VERSIONS_STORED, " ".join(filter(None, (old, unknown_label or overruled_label, remedy)))
         )
-    name = at_work.metadata.name
-    succeeded = find_condition(at_work.status.conditions, "Succeeded")
-    if at_work.spec.suspend:
+    name = decisive.metadata.name
+    succeeded = find_condition(decisive.status.conditions, "Succeeded")
+    if decisive.spec.suspend:
         return Verdict(MIGRATION_SUSPENDED, f"{old} StorageMigration {name} is suspended.")
     if succeeded is not None and succeeded.status == "False":
         # Its message changes with its progress; a report that repeated it would be rewritten all the time.
@@ -128,35 +129,6 @@ def being_rewritten(migrations: Iterable[StorageMigration]) -> str:
         and each.status.progress.concurrency
     )
     return " ".join(sorted(f"{each.metadata.uid}@{each.metadata.resource_version}" for each in writing))
-
-
-def _at_work(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -> StorageMigration | None:
-    """The migration that should fix it: the newest unfinished one, else the last one if it failed.
-
-    One that is unfinished goes on with a CRD that was re-created; what ended before is not about that.
-    """
-    executing = [each for each in migrations if each.spec.mode == "Execute"]
-    unfinished = [each for each in executing if each.status.completion_time is None]
-    if unfinished:
-        return max(unfinished, key=_age_key)
-    ended = [each for each in executing if _is_about(definition, each)]
-    last = max(ended, key=lambda each: (each.status.completion_time, _age_key(each)), default=None)
-    return last if last is not None and _failed(last) else None
-
-
-def _is_about(definition: DefinitionFacts, migration: StorageMigration) -> bool:
-    target = migration.status.target
-    return target is not None and target.uid == definition.uid
-
-
-def _failed(migration: StorageMigration) -> bool:
-    succeeded = find_condition(migration.status.conditions, "Succeeded")
-    return succeeded is not None and succeeded.status == "False"
-
-
-def _age_key(migration: StorageMigration) -> tuple[str, str]:
-    created = migration.metadata.creation_timestamp
-    return (created.isoformat() if created else "", migration.metadata.name)
 
 
 CONDITION = ConditionType(
