@@ -16,6 +16,7 @@ from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.boundedpages import PageSize, bounded_page
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.diagnosis.scalefailures import blames_object
 from crdkeeper.core.diagnosis.scalers import (
     LIST_AUTOSCALERS,
     LIST_BUDGETS,
@@ -184,7 +185,8 @@ async def _shortages(
 ) -> tuple[dict[str, Shortage], Unseen | None]:
     """Which budgets miss pods of objects of one CRD, by name, and whether /scale may not be read.
 
-    What is known of a budget stays as long as requests get no answer, which say nothing about it.
+    What is known of a budget stays as long as requests get no answer, or an error that is not the objects'
+    own: they say nothing about it.
     """
     listed = {str(each) for each in scalers.short}
     interrupted = scalers.interrupted(LIST_BUDGETS)
@@ -196,7 +198,7 @@ async def _shortages(
             left -= len(budget.objects)
             # Without an answer, or permission, there would be none about others.
             read = lost or await _replicas(client, definition, budget)
-            lost = read if isinstance(read, Failure) else None
+            lost = read if isinstance(read, Failure) and read.trouble is not ProbeTrouble.FAILED else None
         lack = before = known.get(str(budget))
         if isinstance(read, int):
             lack = shortage(budget, read, before, client.now())
@@ -214,8 +216,7 @@ async def _replicas(client: Client, definition: DefinitionFacts, budget: ShortBu
     for name in budget.objects:
         found = await _scale(client, definition, budget.namespace, name)
         if isinstance(found, Failure):
-            theirs = found.trouble in (ProbeTrouble.FAILED, ProbeTrouble.NOT_FOUND)
-            return None if theirs else found
+            return None if found.trouble is ProbeTrouble.NOT_FOUND or blames_object(found) else found
         total += found.replicas
     return total
 

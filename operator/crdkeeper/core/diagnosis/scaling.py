@@ -12,8 +12,8 @@ from enum import Enum
 from crdkeeper.api.texts import bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.definitions.versionorder import preferred
-from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.diagnosis.scalefailures import blames_object
 from crdkeeper.core.diagnosis.scalers import Autoscaler, FailingBudget, ShortBudget, Unseen
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 from crdkeeper.core.text import count, visible
@@ -136,15 +136,16 @@ def sighted(found: SeenScale, autoscaler: Autoscaler, former: Sighting | None, n
 
 
 def target_unread(autoscaler: Autoscaler, failure: Failure) -> ScalingTrouble | None:
-    """What it means for an autoscaler that /scale of its target could not be read; None if nothing."""
+    """What it means for an autoscaler that /scale of its target could not be read; None if nothing.
+
+    That the API server, or a conversion webhook, has failed says nothing about the target.
+    """
     if failure.trouble is ProbeTrouble.NOT_FOUND:
         return _trouble(
             ScalingFault.TARGET_MISSING, autoscaler, "there is no object of this name in its namespace"
         )
-    if failure.trouble is ProbeTrouble.FAILED:
-        return _trouble(
-            ScalingFault.SCALE_FAILS, autoscaler, f"/scale cannot be read: {essence(failure.message)}"
-        )
+    if blames_object(failure):
+        return _trouble(ScalingFault.SCALE_FAILS, autoscaler, f"/scale cannot be read: {failure.message}")
     return None
 
 

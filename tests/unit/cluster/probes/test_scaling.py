@@ -162,6 +162,8 @@ async def test_budgets_after_three_without_an_answer_are_not_looked_into(
 KIND = ("example.com", "Widget")
 SHORT = ShortBudget("ns", "b", "app=w", 5, KIND, ("v", "w"), 2)
 KNOWN = {"ns/b": Shortage(("v", "w"), 5, 2, NOW)}
+ABSENT = 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+ETCD = failure(500, "InternalError", "etcdserver: leader changed")
 
 
 async def shortages(directory: Path, scalers: Scalers, *answers: Handler) -> Scaling:
@@ -183,10 +185,11 @@ def scale(replicas: int) -> Handler:
         (SHORT, [scale(1), scale(1)], None),
         (SHORT, [scale(4), scale(4)], 8),
         # The object's own failure.
-        (SHORT, [scale(9), failure(500, "InternalError", "no replicas")], None),
+        (SHORT, [scale(9), failure(500, "InternalError", ABSENT)], None),
         (SHORT, [failure(404, "NotFound", "no such object")], None),
         # Nothing is known.
         (SHORT, [failure(504, "Timeout", "slow")], 5),
+        (SHORT, [scale(9), ETCD], 5),
         (replace(SHORT, kind=("example.com", "Gadget")), [scale(9)], None),
         (replace(SHORT, kind=None), [scale(9)], None),
     ],
@@ -204,6 +207,13 @@ async def test_that_scale_of_the_objects_of_a_budget_may_not_be_read(tmp_path: P
     found = await shortages(tmp_path, Scalers(short=(SHORT,)), forbidden)
     assert found.shortages == {}
     assert ["widgets/scale" in each.rule for each in found.unseen] == [True]
+
+
+async def test_an_error_about_the_objects_of_one_budget_says_nothing_about_others(tmp_path: Path) -> None:
+    two = Scalers(short=(SHORT, replace(SHORT, name="c")))
+    found = await shortages(tmp_path, two, ETCD, scale(3))
+    assert {name: each.replicas for name, each in found.shortages.items()} == {"ns/b": 5, "ns/c": 6}
+    assert found.unseen == ()
 
 
 async def test_scale_of_at_most_fifty_objects_of_budgets_is_read(tmp_path: Path) -> None:
@@ -261,7 +271,7 @@ async def sightings(
     ("answer", "stays"),
     [
         (failure(504, "Timeout", "slow"), True),
-        (failure(500, "InternalError", "etcdserver: leader changed"), True),
+        (ETCD, True),
         (hang_up, True),
         (failure(404, "NotFound", "no such object"), False),
         (failure(403, "Forbidden", "widgets/scale is forbidden"), False),
@@ -302,8 +312,9 @@ async def test_what_has_lasted_of_a_target_is_told_also_without_an_answer(tmp_pa
     long_ago = {"ns/a": replace(SIGHTED["ns/a"], since=NOW.replace(year=2020))}
     for desired, reason in ((3, REPLICAS_NOT_FOLLOWED), (4, NOT_ASKED)):
         scalers = Scalers(autoscalers={KIND: (replace(AUTOSCALER, desired=desired),)})
-        found = await sightings(tmp_path, scalers, failure(504, "Timeout", "slow"), known=long_ago)
-        assert judge(ScalingFacts(definition(), BOTH, found)).reason is reason
+        for answer in (failure(504, "Timeout", "slow"), ETCD):
+            found = await sightings(tmp_path, scalers, answer, known=long_ago)
+            assert judge(ScalingFacts(definition(), BOTH, found)).reason is reason
 
 
 @pytest.mark.parametrize(

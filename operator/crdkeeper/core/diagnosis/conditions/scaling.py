@@ -44,7 +44,8 @@ NOT_ASKED = Reason(
     _TYPE,
     "Unknown",
     "APIServerUnavailable",
-    "HorizontalPodAutoscalers, PodDisruptionBudgets or pods could not be listed.",
+    "HorizontalPodAutoscalers, PodDisruptionBudgets or pods could not be listed, or the API server could not "
+    "read an object for its /scale.",
     "Nothing: crdkeeper tries again.",
 )
 NO_SCALE = Reason(
@@ -67,7 +68,8 @@ SCALE_FAILS = Reason(
     _TYPE,
     "False",
     "ScaleFails",
-    "The /scale of an object that a HorizontalPodAutoscaler names cannot be read.",
+    "The /scale of an object that a HorizontalPodAutoscaler names cannot be read, because the object lacks "
+    "the replicas field or has a value of the wrong type.",
     "Fix the object. If it lacks the replicas field, set it; the author of the CRD can give it a default.",
 )
 SELECTOR_MISSING = Reason(

@@ -3,13 +3,13 @@
 Only the CRD's author can fix its schema, so errors in it do not affect Ready.
 """
 
-import re
 from dataclasses import dataclass
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
-from crdkeeper.core.diagnosis.conversionfailures import blames_webhook, essence
+from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, ProbeTrouble, not_permitted
+from crdkeeper.core.diagnosis.scalefailures import has_wrong_value, lacks_replicas
 from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
     Flaw,
@@ -20,10 +20,6 @@ from crdkeeper.core.diagnosis.subresourcefacts import (
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _TYPE = "SubresourcesReady"
-_ABSENT = re.compile('the spec replicas field ".*" does not exist')
-"""The API server's message (ScaleREST.Get in registry/customresource/etcd.go)."""
-_OF_VALUE = "accessor error: "
-"""What it says of a value of the wrong type (NestedInt64 and NestedString of apimachinery)."""
 NONE_DECLARED = Reason(_TYPE, "True", "NoneDeclared", "No served version has a status or scale subresource.")
 DECLARED = Reason(
     _TYPE,
@@ -140,29 +136,16 @@ def judge(facts: SubresourceFacts) -> Verdict:
         return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")
     failed = [(each, each.failure) for each in probe.reads if each.failure is not None]
     for read, failure in failed:
-        if _is_of_the_value(failure):
+        if has_wrong_value(failure):
             return _verdict(SCALE_FAILS, _unread(read, failure))
-    failures = [probe.failure, *(each for _, each in failed if not _is_only_absent(each))]
+    # A field that is merely absent is not the object's fault, if the schema does not require it.
+    failures = [probe.failure, *(each for _, each in failed if not lacks_replicas(each))]
     failure_ = next((each for each in failures if each is not None), None)
     if failure_ is not None and failure_.trouble is ProbeTrouble.FORBIDDEN:
         return _verdict(NOT_PERMITTED, not_permitted(facts.definition, failure_))
     if failure_ is not None:
         return _verdict(NOT_ASKED, f"{facts.definition.name} could not be read: {essence(failure_.message)}.")
     return _judge_sound(declared, probe)
-
-
-def _is_of_the_value(failure: Failure) -> bool:
-    """Whether the object was read, and has a value that cannot be in /scale.
-
-    A conversion webhook may say the same of what it converts.
-    """
-    said = failure.message
-    return failure.trouble is ProbeTrouble.FAILED and _OF_VALUE in said and not blames_webhook(said)
-
-
-def _is_only_absent(failure: Failure) -> bool:
-    """A field that is merely absent is not the object's fault, if the schema does not require it."""
-    return failure.trouble is ProbeTrouble.FAILED and _ABSENT.search(failure.message) is not None
 
 
 def _unread(read: ScaleRead, failure: Failure) -> str:

@@ -99,18 +99,31 @@ def test_a_sighting_lasts_as_long_as_nothing_changes() -> None:
     assert sighted(scale, autoscaler(desired=2), None, NOW).since == NOW
 
 
+ABSENT = 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+WRONG_TYPE = ".spec.replicas accessor error: x is of the type string, expected int64"
+WEBHOOK = "conversion webhook for example.com/v2, Kind=Widget failed:"
+
+
 @pytest.mark.parametrize(
-    ("trouble", "fault"),
+    ("trouble", "message", "fault"),
     [
-        (ProbeTrouble.NOT_FOUND, ScalingFault.TARGET_MISSING),
-        (ProbeTrouble.FAILED, ScalingFault.SCALE_FAILS),
-        (ProbeTrouble.FORBIDDEN, None),
-        (ProbeTrouble.BUSY, None),
-        (ProbeTrouble.SILENT, None),
+        (ProbeTrouble.NOT_FOUND, "said", ScalingFault.TARGET_MISSING),
+        (ProbeTrouble.FAILED, ABSENT, ScalingFault.SCALE_FAILS),
+        (ProbeTrouble.FAILED, WRONG_TYPE, ScalingFault.SCALE_FAILS),
+        # What the API server or a webhook could not do is not the object's fault.
+        (ProbeTrouble.FAILED, "etcdserver: leader changed", None),
+        (ProbeTrouble.FAILED, f'{WEBHOOK} Post "https://w.example.com/convert?timeout=30s": EOF', None),
+        (ProbeTrouble.FAILED, f"{WEBHOOK} {ABSENT}", None),
+        (ProbeTrouble.FAILED, f"{WEBHOOK} {WRONG_TYPE}", None),
+        (ProbeTrouble.FORBIDDEN, "said", None),
+        (ProbeTrouble.BUSY, "said", None),
+        (ProbeTrouble.SILENT, "said", None),
     ],
 )
-def test_a_target_that_cannot_be_read(trouble: ProbeTrouble, fault: ScalingFault | None) -> None:
-    found = target_unread(autoscaler(), Failure(trouble, 0, "said"))
+def test_a_target_that_cannot_be_read(
+    trouble: ProbeTrouble, message: str, fault: ScalingFault | None
+) -> None:
+    found = target_unread(autoscaler(), Failure(trouble, 0, message))
     assert (found.fault if found else None) is fault
 
 
