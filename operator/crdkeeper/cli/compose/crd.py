@@ -1,5 +1,6 @@
 """`crdkeeper compose crd`: the CRDs for CompositeResourceDefinitions, without a cluster."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +19,11 @@ from crdkeeper.cli.compose.output import (
 )
 from crdkeeper.cli.input.files import Failed, LocatedDefinition, check_standard_input, read
 from crdkeeper.cli.output.printing import line
-from crdkeeper.core.composition.acceptance import with_server_errors
+from crdkeeper.core.composition.acceptance import Acceptance, with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
 from crdkeeper.core.documents.yamldocument import Position
+from crdkeeper.core.lint.annotation import apply_annotation
+from crdkeeper.core.lint.authored import of_composite
 
 _REFUSED, _UNREADABLE = 1, 2
 
@@ -49,7 +52,8 @@ def crd(filenames: tuple[str, ...], *, output: str) -> None:
     """Print the CRDs that CompositeResourceDefinitions in files stand for. Other objects are skipped.
 
     A definition that would be refused is not printed. Its errors, as well as warnings and what only the API
-    server can check, go to standard error, with the line in the file.
+    server can check, go to standard error, with the line in the file. Warnings can be ignored as in
+    `crdkeeper lint`.
 
     Exit codes: 0 if all CRDs are printed, 1 if a definition is refused, 2 if something could not be read.
     """
@@ -78,7 +82,7 @@ def _make(filenames: tuple[str, ...]) -> _Result:
         elif isinstance(each, LocatedDefinition) and each.composite is not None:
             found = True
             judged = with_server_errors(each.composite)
-            result.problems += [(each, problem) for problem in judged.problems]
+            result.problems += [(each, problem) for problem in _counting(each, judged)]
             result.unchecked += [(each, left) for left in judged.unchecked]
             if judged.refused:
                 result.refused = True
@@ -88,3 +92,18 @@ def _make(filenames: tuple[str, ...]) -> _Result:
         message = "contains no CompositeResourceDefinition"
         result.failed.append(Failed(", ".join(filenames), Position(), message))
     return result
+
+
+def _counting(definition: LocatedDefinition, judged: Acceptance) -> Iterator[CompositeProblem]:
+    """The problems, without warnings that the annotation or a comment says to ignore."""
+    marked = apply_annotation(definition.value["metadata"], of_composite(judged.problems))
+    # What is wrong with the annotation itself comes after them, and is for `crdkeeper lint` to say.
+    for problem, found in zip(judged.problems, marked[: len(judged.problems)], strict=True):
+        if problem.refused or not (found.ignored or _has_comment(definition, problem)):
+            yield problem
+
+
+def _has_comment(definition: LocatedDefinition, problem: CompositeProblem) -> bool:
+    if problem.rule.id not in definition.comments.ids:
+        return False
+    return definition.comments.find(problem.rule.id, [definition.find(problem.path.steps).line]) is not None

@@ -33,6 +33,14 @@ spec:
 """
 REFUSED = GOOD.replace("            properties:\n", "            maxProperties: 1\n            properties:\n")
 WARNED = GOOD + "              crdkeeper: {type: string}\n"
+COMMENTED = WARNED.replace(
+    "crdkeeper: {", "# crdkeeper:ignore=composite-reserved as before\n              crdkeeper: {"
+)
+IGNORING = (
+    "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n"
+    "        {} *: as before\n  names:"
+)
+ANNOTATED = WARNED.replace("\n  names:", IGNORING.format("composite-reserved"))
 INVALID = GOOD.replace("referenceable: true", "referenceable: false")
 OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 CROSSPLANE = GOOD.replace("crdkeeper.dev/v1alpha1", "apiextensions.crossplane.io/v2")
@@ -83,6 +91,23 @@ def test_a_warning_does_not_hold_up(file: Path) -> None:
     assert result.exit_code == 0
     assert f"{file}:19:15: warning[composite-reserved]:" in result.stderr
     assert yaml.safe_load(result.stdout)["kind"] == "CustomResourceDefinition"
+
+
+@pytest.mark.parametrize("text", [COMMENTED, ANNOTATED], ids=["comment", "annotation"])
+def test_a_warning_that_is_ignored_is_not_printed(file: Path, text: str) -> None:
+    file.write_text(text)
+    result = run("compose", "crd", "-f", file)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert yaml.safe_load(result.stdout)["kind"] == "CustomResourceDefinition"
+
+
+def test_an_error_cannot_be_ignored(file: Path) -> None:
+    counted = "            maxProperties: 1 # crdkeeper:ignore=composite-counted as before\n"
+    commented = REFUSED.replace("            maxProperties: 1\n", counted)
+    file.write_text(commented.replace("\n  names:", IGNORING.format("composite-counted")))
+    result = run("compose", "crd", "-f", file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "error[composite-counted]" in result.stderr
 
 
 def test_its_own_rules(file: Path) -> None:
@@ -160,11 +185,7 @@ def test_lint_says_nothing_of_what_crdkeeper_adds(file: Path) -> None:
 
 
 def test_a_warning_can_be_ignored(file: Path) -> None:
-    file.write_text(
-        WARNED.replace(
-            "crdkeeper: {", "# crdkeeper:ignore=composite-reserved as before\n              crdkeeper: {"
-        )
-    )
+    file.write_text(COMMENTED)
     result = run("lint", "-o", "json", "-f", file)
     found = json.loads(result.stdout)
     assert [each["id"] for each in found["ignored"]] == ["composite-reserved"]
@@ -172,11 +193,7 @@ def test_a_warning_can_be_ignored(file: Path) -> None:
 
 
 def test_the_annotation_ignores_a_warning_about_the_definition_itself(file: Path) -> None:
-    annotation = (
-        "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n"
-        "        composite-reserved *: as before\n"
-    )
-    file.write_text(WARNED.replace("\n  names:", f"{annotation}  names:"))
+    file.write_text(ANNOTATED)
     found = json.loads(run("lint", "-o", "json", "-f", file).stdout)
     assert [each["id"] for each in found["ignored"]] == ["composite-reserved"]
     assert found["findings"] == []
