@@ -79,7 +79,7 @@ crdkeeper diff --against origin/main config/crd -o sarif > crds.sarif
 |---|---|
 | 0 | nothing as severe as `--fail-on` (default: breaking) |
 | 1 | something is |
-| 2 | something could not be read or compared |
+| 2 | something could not be read or compared, or there is no CRD (`--allow-none`) |
 
 `-o sarif` is for code hosts: breaking changes are errors, risky ones warnings, with `--all` safe ones
 notes, each at its line in the new file. `-o json` lists all changes, with the effects by audience. At

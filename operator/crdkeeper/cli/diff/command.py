@@ -132,7 +132,7 @@ def _sides(
         if not names:
             raise click.UsageError("specify the files or folders to compare with the revision")
         reject_standard_input(names)
-        return read_against(against, names), read_files(names, allow_none=allow_none)
+        return read_against(against, names, allow_none=allow_none), read_files(names, allow_none=allow_none)
     if live or filenames:
         if not names:
             raise click.UsageError("specify the files or folders to compare with the cluster")

@@ -7,8 +7,17 @@ from urllib.parse import quote
 
 import click
 
-from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, parse, read
+from crdkeeper.cli.diff.gitrevision import GitError, NotInRevision, read_revision, split_revision
+from crdkeeper.cli.input.files import (
+    STDIN,
+    Failed,
+    LocatedDefinition,
+    Skipped,
+    Unrelated,
+    parse,
+    read,
+    without_files,
+)
 from crdkeeper.cli.input.paths import is_folder
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import Client
@@ -23,6 +32,8 @@ class Side:
 
     definitions: dict[str, LocatedDefinition] = field(default_factory=dict)
     failed: list[Failed] = field(default_factory=list)
+    allow_none: bool = False
+    """Whether there may be no CRD, also in what cannot be read."""
 
     def take(self, found: Iterable[object]) -> None:
         """Add what was read: CRDs, and what could not be read; everything else is ignored.
@@ -31,7 +42,8 @@ class Side:
         """
         for each in found:
             if isinstance(each, Failed):
-                self.failed.append(each)
+                if not (self.allow_none and isinstance(each, Unrelated)):
+                    self.failed.append(each)
             elif isinstance(each, LocatedDefinition):
                 self.failed.extend(_refused(each))
                 known = self.definitions.setdefault(name_of(each), each)
@@ -62,31 +74,31 @@ def name_of(definition: LocatedDefinition) -> str:
 
 def read_side(text: str, *, allow_none: bool) -> Side:
     """A file, a directory, standard input, or `REV:PATH` for a file or directory in a git revision."""
-    side = Side()
+    side = Side(allow_none=allow_none)
     split = None if text == STDIN else split_revision(text)
     if split is None:
         side.take(read([text]))
     else:
         side.take(_of_revision(split[0], split[1], Path(), text))
-    return side if allow_none else _with_some(side, text)
+    return _checked(side, text)
 
 
 def read_files(names: Iterable[str], *, allow_none: bool) -> Side:
     """Files and directories."""
-    side = Side()
+    side = Side(allow_none=allow_none)
     side.take(read(names))
-    return side if allow_none else _with_some(side, ", ".join(names))
+    return _checked(side, ", ".join(names))
 
 
-def _with_some(side: Side, what: str) -> Side:
-    if not side.definitions and not side.failed:
+def _checked(side: Side, what: str) -> Side:
+    if not (side.definitions or side.failed or side.allow_none):
         side.failed.append(Failed(what, Position(), "contains no CustomResourceDefinition"))
     return side
 
 
-def read_against(revision: str, names: Iterable[str]) -> Side:
+def read_against(revision: str, names: Iterable[str], *, allow_none: bool) -> Side:
     """The CRDs in the same files and directories of a git revision; a missing file makes its CRDs new."""
-    side = Side()
+    side = Side(allow_none=allow_none)
     for name in names:
         path = Path(name)
         folder, inside = (path, "./") if is_folder(path) else (path.parent, f"./{path.name}")
@@ -107,7 +119,10 @@ def _of_revision(
             else:
                 yield from parse(name, file.content)
         if not found and not path.startswith("./"):
-            yield Failed(shown, Position(), f"there is no {path!r} in {revision}")
+            yield without_files(shown)
+    except NotInRevision as error:
+        if not path.startswith("./"):
+            yield Failed(shown, Position(), str(error))
     except GitError as error:
         yield Failed(shown, Position(), str(error))
 

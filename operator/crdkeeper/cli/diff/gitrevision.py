@@ -36,6 +36,10 @@ class GitError(Exception):
     """git is missing, or failed; the text is git's."""
 
 
+class NotInRevision(GitError):
+    """The revision does not have the path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """A file of a revision."""
@@ -57,11 +61,11 @@ def split_revision(text: str) -> tuple[str, str] | None:
 
 
 def read_revision(revision: str, path: str, folder: Path) -> Iterator[Content]:
-    """The file, or the YAML and JSON files in the directory at any depth; empty if the revision lacks it.
+    """The file, or the YAML and JSON files in the directory at any depth.
 
     Symlinks are followed within the revision. As on a disk, one to a directory is no file, unless it is the
     requested path. That is relative to the repository's root, or to `folder` if it begins with `./`. Raises
-    GitError.
+    NotInRevision and GitError.
     """
     if revision.startswith("-"):
         raise GitError(f"{revision!r} is not a revision")
@@ -74,7 +78,7 @@ def read_revision(revision: str, path: str, folder: Path) -> Iterator[Content]:
         named = objects.read(f"{tree}:{path}")
         if found is None and named.kind in _ABSENT:
             # Not if it is below a symlink to a directory, where rev-parse finds nothing.
-            return
+            raise NotInRevision(f"there is no {path!r} in {revision}")
         if named.kind != _FOLDER:
             yield _content("", named)
             return

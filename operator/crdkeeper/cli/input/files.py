@@ -36,6 +36,7 @@ MAX_BYTES = 16 << 20
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 _KINDS_SHOWN = 6
 _CROSSPLANE = "apiextensions.crossplane.io/"
+_NEEDLES = (b"CustomResourceDefinition", b"CompositeResourceDefinition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,8 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class EmptyFolder(Failed):
-    """A folder without any file to read."""
+class Unrelated(Failed):
+    """What cannot be read but has no CRD: a folder without files, or a text such as a template."""
 
 
 def check_standard_input(names: Iterable[str | None]) -> None:
@@ -187,9 +188,14 @@ def _files(name: str) -> Iterator[str | Failed]:
         return
     found, failed = files_below(path)
     if not found and not failed:
-        yield EmptyFolder(name, Position(), "the folder has no YAML or JSON file")
+        yield without_files(name)
     yield from failed
     yield from map(str, sorted(found))
+
+
+def without_files(folder: str) -> Unrelated:
+    """What there is to say of a folder without any file to read."""
+    return Unrelated(folder, Position(), "the folder has no YAML or JSON file")
 
 
 def files_below(folder: Path) -> tuple[list[Path], list[Failed]]:
@@ -225,7 +231,17 @@ def parse(file: str, content: bytes) -> Iterator[LocatedDefinition | Skipped | F
         for document in documents(text):
             yield from _definitions(file, document, (), document.value, comments)
     except Unreadable as unreadable:
-        yield Failed(file, unreadable.position, str(unreadable))
+        failure = Unrelated if _has_none(file, content) else Failed
+        yield failure(file, unreadable.position, str(unreadable))
+
+
+def _has_none(file: str, content: bytes) -> bool:
+    """Whether a text that cannot be parsed has no CRD.
+
+    Of standard input that is not known: it may be what a program says that cannot print its CRDs.
+    """
+    named = any(each in content for each in _NEEDLES)
+    return file != STDIN and len(content) <= MAX_BYTES and not named
 
 
 def text_of(content: bytes) -> str:

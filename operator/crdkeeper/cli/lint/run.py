@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdkeeper.cli.input.files import MAX_BYTES, STDIN, EmptyFolder, Failed, LocatedDefinition, Skipped, read
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, Unrelated, read
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.lint.baseline import AcceptedFindings
 from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _Kind = tuple[str, str]
 """Group and kind."""
-_NEEDLES = (b"CustomResourceDefinition", b"CompositeResourceDefinition")
 
 
 class Run:
@@ -62,7 +61,7 @@ class Run:
             elif isinstance(each, Skipped):
                 result.skipped.append(replace(each, value=None))
                 self._samples.add(each.value)
-            elif not (allow_none and _has_none(each)):
+            elif not (allow_none and isinstance(each, Unrelated)):
                 result.failed.append(each)
         self._check_samples()
         self._finish()
@@ -159,15 +158,3 @@ def _definitions(file: str, kinds: Collection[_Kind]) -> Iterator[LocatedDefinit
     for each in read([file]):
         if isinstance(each, LocatedDefinition) and kind_of(each.value) in kinds:
             yield each
-
-
-def _has_none(failed: Failed) -> bool:
-    """Whether there is no CRD in what cannot be read: an empty folder, or YAML such as a template."""
-    if isinstance(failed, EmptyFolder):
-        return True
-    try:
-        with Path(failed.file).open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except OSError:
-        return False
-    return len(content) <= MAX_BYTES and not any(each in content for each in _NEEDLES)

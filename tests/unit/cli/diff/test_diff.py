@@ -216,16 +216,6 @@ def test_what_cannot_be_compared(files: Path, text: str, said: str) -> None:
     assert "Compatible" not in result.stdout
 
 
-def test_files_without_a_crd(files: Path) -> None:
-    (files / "none.yaml").write_text("kind: ConfigMap\n")
-    assert diff(files / "none.yaml", files / "none.yaml").exit_code == 2
-    result = diff(files / "none.yaml", files / "none.yaml", "--allow-none")
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (
-        0,
-        "0 CRDs compared. Changes: 0 breaking, 0 risky, 0 safe.",
-    )
-
-
 def test_conversion_that_the_files_do_not_show(files: Path) -> None:
     version = GONE.partition("  - name: v1\n")[2].replace("storage: true", "storage: false")
     new = f"{OLD}  - name: v2\n{version}"

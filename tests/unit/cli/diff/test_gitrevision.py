@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crdkeeper.cli.diff import gitrevision
-from crdkeeper.cli.diff.gitrevision import GitError, read_revision
+from crdkeeper.cli.diff.gitrevision import GitError, NotInRevision, read_revision
 
 
 @pytest.fixture
@@ -138,7 +138,8 @@ def test_what_is_below_a_symlink_to_a_folder(repository: Path) -> None:
         (found,) = read_revision("HEAD", path, repository / "linked")
         assert found.content == b"number: 7\n"
     for path in ("./none.yaml", "../crds/007.yaml/none.yaml", "linked/007.yaml/none.yaml"):
-        assert list(read_revision("HEAD", path, repository / "linked")) == []
+        with pytest.raises(NotInRevision):
+            list(read_revision("HEAD", path, repository / "linked"))
 
 
 def test_a_symlink_that_became_a_folder(repository: Path) -> None:
@@ -151,7 +152,8 @@ def test_a_symlink_that_became_a_folder(repository: Path) -> None:
 def test_a_single_file(repository: Path) -> None:
     (found,) = read_revision("HEAD", "crds/007.yaml", repository)
     assert (found.name, found.content) == ("", b"number: 7\n")
-    assert list(read_revision("HEAD", "crds/none.yaml", repository)) == []
+    with pytest.raises(NotInRevision, match="there is no 'crds/none.yaml' in HEAD"):
+        list(read_revision("HEAD", "crds/none.yaml", repository))
 
 
 def test_a_git_that_ends_early(repository: Path, tmp_path: Path) -> None:
