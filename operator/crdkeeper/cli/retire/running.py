@@ -23,7 +23,7 @@ from crdkeeper.cli.retire.naming import (
 )
 from crdkeeper.cli.retire.narration import audited_object, details
 from crdkeeper.cli.signals import Signalled, until_signal
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.retirement.auditlog import AuditTally
@@ -35,6 +35,7 @@ from crdkeeper.operations.rights import explained
 
 _NOT_YET = 3
 _WAITING = frozenset(("QuietPeriod", "Counting", "Migrating"))
+_TO_GO_ON = "What is done shows in the CRD; to go on, run the same command again."
 
 
 @click.command(name="version", hidden=True)
@@ -103,8 +104,9 @@ def version(
     With --yes, the rights that all steps need are reviewed before the first change.
 
     Exit codes: 0 if the version is removed, or without --yes; 1 if something holds a step, somebody has taken
-    a step back, a change was refused, a right is missing, or the CRD has no such version (any more); 2 for
-    incorrect usage; 3 if the quiet period is not over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
+    a step back, a change was refused, a right is missing, the API server does not respond and --wait is not
+    given, or the CRD has no such version (any more); 2 for incorrect usage; 3 if the quiet period is not
+    over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
     """
     if wait and not yes:
         raise click.UsageError("--wait requires --yes")
@@ -129,17 +131,34 @@ def version(
             named_version(await named_definition(client, resource), version)
             say, read = partial(display.go_on, "Retiring"), audit.read if audit_logs else None
             retirement = StandaloneRetirement(client, owner, say, migrate, read)
-            await (retirement.run(wait=wait) if yes else retirement.plan())
+            if yes:
+                await _take_steps(retirement, wait=wait)
+            else:
+                await retirement.plan()
 
     try:
         with display:
             run_async(until_signal(work()))
     except Signalled as signalled:
-        line("Interrupted. What is done shows in the CRD; to go on, run the same command again.", err=True)
+        line(f"Interrupted. {_TO_GO_ON}", err=True)
         sys.exit(signalled.exit_code)
     _print(owner, output, audit.uses)
     if yes:
         sys.exit(_exit_code(owner))
+
+
+async def _take_steps(retirement: StandaloneRetirement, *, wait: bool) -> None:
+    """Take those that are due. Raises Trouble at an outage of the API server that is not waited for."""
+    try:
+        await retirement.run(wait=wait)
+    except (ApiError, Unreachable) as error:
+        if not may_pass(error):
+            raise
+        raise Trouble(
+            f"The API server does not respond: {error}",
+            _TO_GO_ON,
+            "With --wait, the command waits for the API server.",
+        ) from error
 
 
 async def _migrate(client: Client, owner: VersionRetirement, display: Display) -> str:

@@ -95,11 +95,17 @@ class StandaloneRetirement:
                 # The CRD changed while its objects were counted.
                 overtaken += 1
             elif self._is_to_migrate(decision) and migrations < _MIGRATIONS:
-                migrations += 1
-                await self._review(decision)
-                if failure := await self.migrate():
+                try:
+                    await self._review(decision)
+                    failure = await self.migrate()
+                except (ApiError, Unreachable) as error:
+                    await self._outlast(error, wait=wait)
+                    continue
+                self._failed = 0
+                if failure:
                     # Not as it stood before: a migration that could be resumed was at work then.
                     return self._ended(facts, unmade(decision, State("False", "MigrationFailed", failure)))
+                migrations += 1
                 self._taken = None
             elif decision.act and decision.due != MIGRATED:
                 try:

@@ -1,5 +1,6 @@
 """A retirement from the command line, in virtual time: what it waits for, with and without --wait."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -18,6 +19,7 @@ from tests import virtualtime
 from tests.unit.core.retirement.cases import NOW, definition, entry, evidence, owner
 
 GONE = definition(entry("v1"))
+STORED = definition(entry("v1alpha1", deprecated=True, served=False), entry("v1"), stored=("v1alpha1", "v1"))
 
 
 class Cluster:
@@ -44,7 +46,7 @@ class Cluster:
             raise self.outages.pop()
         return RetirementFacts(self.crd, self.now(), taken=taken)
 
-    async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    async def request(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
         """Everything is allowed."""
         return {"status": {"allowed": True}}
 
@@ -73,10 +75,17 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return cluster
 
 
-def retire(cluster: Cluster, said: list[str], *, wait: bool) -> Decision:
-    async def migrate() -> str:
-        raise AssertionError("nothing is to be migrated")
+async def nothing_to_migrate() -> str:
+    raise AssertionError("nothing is to be migrated")
 
+
+def retire(
+    cluster: Cluster,
+    said: list[str],
+    *,
+    wait: bool,
+    migrate: Callable[[], Awaitable[str]] = nothing_to_migrate,
+) -> Decision:
     retirement = StandaloneRetirement(cast(Client, cluster), owner(), said.append, migrate)
     return virtualtime.run(retirement.run(wait=wait))
 
@@ -105,6 +114,26 @@ def test_a_wait_outlasts_outages(cluster: Cluster) -> None:
         "The API server does not respond: connection refused",
         "The API server does not respond: 503 : shutting down",
     ]
+
+
+def test_a_wait_outlasts_outages_around_a_migration(cluster: Cluster) -> None:
+    migrated, cluster.crd = cluster.crd, STORED
+    outages = [ApiError(503, {"message": "shutting down"}), DOWN]
+
+    async def migrate() -> str:
+        if outages:
+            raise outages.pop()
+        cluster.crd = migrated
+        return ""
+
+    said: list[str] = []
+    with pytest.raises(Unreachable):
+        retire(cluster, said, wait=False, migrate=migrate)
+    assert said == []
+    outages.append(DOWN)
+    assert retire(cluster, said, wait=True, migrate=migrate).ready.reason == "Removed"
+    assert outages == []
+    assert said[0] == "The API server does not respond: connection refused"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""What `crdkeeper retire` says of an outage of the API server."""
+
+from typing import Self
+
+import pytest
+from click.testing import CliRunner, Result
+
+from crdkeeper.cli import main
+from crdkeeper.cli.retire import running
+from crdkeeper.cluster.transport.client import ApiError
+from tests.unit.core.retirement.cases import definition, entry
+from tests.unit.operations.retirement.scene import Api
+from tests.unit.operations.retirement.scene import gathered as gathered  # a fixture
+
+
+class Session(Api):
+    """Also the context in which a client is used."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+def retire(monkeypatch: pytest.MonkeyPatch, refusal: ApiError) -> Result:
+    """Run the command in a cluster that answers so to its first change."""
+    api = Session(definition(entry("v1alpha1"), entry("v1")))
+    api.refusal = refusal
+    monkeypatch.setattr(running, "Client", lambda _: api)
+    result = CliRunner().invoke(main, ["retire", "dbs.example.com", "v1alpha1", "--yes"])
+    assert (result.exit_code, api.patches) == (1, 1), result.output
+    return result
+
+
+@pytest.mark.usefixtures("gathered")
+def test_an_outage_ends_it_with_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = retire(monkeypatch, ApiError(503, {"message": "shutting down"}))
+    assert result.stderr.splitlines()[-3:] == [
+        "Error: The API server does not respond: 503 : shutting down",
+        "What is done shows in the CRD; to go on, run the same command again.",
+        "With --wait, the command waits for the API server.",
+    ]
+
+
+@pytest.mark.usefixtures("gathered")
+def test_what_is_no_outage_is_not_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = retire(monkeypatch, ApiError(401, {"message": "Unauthorized"}))
+    assert result.stderr.splitlines()[-1] == "Error: 401 : Unauthorized"
