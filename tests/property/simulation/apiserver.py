@@ -226,7 +226,7 @@ class Server:
     def _migration(self, method: str, name: str, body: dict[str, Any]) -> Answer:
         stored, name = self._etcd.migrations, name.removesuffix("/status")
         if method == "GET" and not name:
-            return _json(200, {"items": list(stored.values())})
+            return _json(200, {"metadata": {}, "items": list(stored.values())})
         if method == "POST":
             name = body["metadata"]["name"]
             if name in stored:

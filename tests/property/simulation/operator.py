@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.definitions import get_definition
-from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
+from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations_of
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
@@ -133,7 +133,7 @@ class Operator:
 
     async def _migrate(self) -> None:
         definition = await get_definition(self._client, CRD)
-        stored = await list_migrations(self._client) or []
+        stored = await list_migrations_of(self._client) or []
         wanted = None
         if definition is not None:
             rules = migration_rules([self._policy], definition, watch_labels=False)

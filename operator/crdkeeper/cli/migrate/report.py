@@ -10,12 +10,13 @@ from crdkeeper.cli.output.printing import line, lines, print_json
 from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.core.migration.choice import NameTaken
-from crdkeeper.core.text import count
+from crdkeeper.core.text import count, shortened
 from crdkeeper.operations.migration.standalone import UnknownResource, succeeded
 from crdkeeper.operations.migration.together import Attempt
 from crdkeeper.operations.rights import NotPermitted
 
 _EXPECTED = (UnknownResource, NotInstalled, NameTaken, NotPermitted, ApiError, Unreachable)
+_NAMED = 20
 
 
 def has_failed(attempt: Attempt) -> bool:
@@ -41,6 +42,10 @@ def report(attempts: Sequence[Attempt], output: str, *, several: bool) -> int:
         if objects:
             total = sum(made.status.progress.quarantined for _, made in begun)
             lines(refused_table(objects, total, with_resource=several))
+    unread = sorted({name for each in attempts for name in each.work.unread})
+    if unread:
+        left = shortened(unread, _NAMED)
+        line(f"StorageMigrations of another release were left alone: {left}", err=True)
     failed = 0
     for each in attempts:
         failed += has_failed(each)

@@ -26,12 +26,6 @@ def _path(plural: str, name: str = "") -> str:
 REPORTS = _path(DefinitionReport.plural)
 
 
-async def list_migrations(client: Client) -> list[StorageMigration] | None:
-    """List all StorageMigrations; None if the kind is not installed."""
-    body = await find(client, _path(StorageMigration.plural))
-    return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
-
-
 async def list_migrations_of(
     client: Client, definition: str = "", unread: set[str] | None = None
 ) -> list[StorageMigration] | None:

@@ -5,7 +5,7 @@ that it left behind, whatever its name.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -61,13 +61,15 @@ def choose_shared(
     resource: GroupResource,
     definition: DefinitionFacts | None,
     existing: Sequence[StorageMigration],
+    unread: Collection[str] = (),
     *,
     name: str,
     full: bool,
 ) -> Choice | Over:
     """Choose for one of several processes of one run, which the name identifies.
 
-    A process may begin when the others have ended: it must not begin the run anew. Raises NameTaken.
+    A process may begin when the others have ended: it must not begin the run anew. For `unread` see `choose`.
+    Raises NameTaken.
     """
     for each in existing:
         if each.spec.resource == resource and _is_anothers(each):
@@ -78,6 +80,8 @@ def choose_shared(
         if each.spec.resource != resource or each.spec.managed_by != CLI or each.spec.mode != "Execute":
             raise NameTaken(f"StorageMigration {name} is not one of {resource} that commands run")
         return Resume(each) if _can_go_on(each, definition) else Over(each)
+    if name in unread:
+        raise NameTaken(f"StorageMigration {name} is of another release, and this one cannot read it")
     if definition is not None and not definition.outdated_versions and not full:
         return Unneeded()
     return Create(name)
@@ -87,6 +91,7 @@ def choose(
     resource: GroupResource,
     definition: DefinitionFacts | None,
     existing: Sequence[StorageMigration],
+    unread: Collection[str] = (),
     *,
     name: str | None = None,
     full: bool = False,
@@ -96,6 +101,7 @@ def choose(
     `full` requests that every object be written, even if nothing is outdated, as after a change of encryption
     keys. `name` is the name for a new object; by default that of the resource. A successful migration is a
     record of what was proved then, so a new one gets an object of its own: NAME, NAME-2, NAME-3, …
+    `unread` are the names of existing migrations that another release has written, and nobody here can read.
     """
     base = name or default_name(resource)
     mine = sorted(
@@ -120,7 +126,7 @@ def choose(
             return Resume(each)
     if definition is not None and not definition.outdated_versions and not full:
         return Unneeded()
-    return Create(_free(base, {each.metadata.name for each in existing}))
+    return Create(_free(base, {*unread, *(each.metadata.name for each in existing)}))
 
 
 def default_name(resource: GroupResource) -> str:

@@ -4,7 +4,7 @@ The options of a command apply to its own run. The object's spec keeps the optio
 account that may run a migration need not be allowed to change one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from crdkeeper.api.storagemigration import (
     StorageMigration,
     StorageMigrationSpec,
 )
-from crdkeeper.core.migration.choice import default_name
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.migration.choice import Choice, Over, choose, choose_shared, default_name
 from crdkeeper.core.migration.sharding import Shard
 
 RETRY_ROUNDS = 3
@@ -51,6 +52,21 @@ class Request:
         """The migration if it cannot or need not be stored in the cluster."""
         name = self.name or default_name(self.resource)
         return StorageMigration.model_validate({"metadata": ObjectMeta(name=name), "spec": self.spec()})
+
+    def choice(
+        self,
+        definition: DefinitionFacts | None,
+        existing: Sequence[StorageMigration],
+        unread: Collection[str],
+    ) -> Choice | Over:
+        """What to do about it where these migrations exist, and those of these names, which nobody can read.
+
+        Raises NameTaken.
+        """
+        full = self.spec().verify == "Full"
+        if self.shard is not None and self.name is not None:
+            return choose_shared(self.resource, definition, existing, unread, name=self.name, full=full)
+        return choose(self.resource, definition, existing, unread, name=self.name, full=full)
 
     def resumed(self, migration: StorageMigration) -> StorageMigration:
         """An interrupted or failed migration, ready to be resumed.

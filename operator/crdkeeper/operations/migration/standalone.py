@@ -15,20 +15,11 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover, list_resources
-from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
+from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations_of
 from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
-from crdkeeper.core.migration.choice import (
-    Choice,
-    Create,
-    Follow,
-    Over,
-    Resume,
-    Unneeded,
-    choose,
-    choose_shared,
-)
+from crdkeeper.core.migration.choice import Create, Follow, Over, Resume, Unneeded
 from crdkeeper.core.migration.protocol import Hold
 from crdkeeper.core.migration.record import Announcement
 from crdkeeper.core.migration.request import Request
@@ -94,6 +85,8 @@ class Standalone:
     """Of this process, if it is one of several that share a migration."""
     existing: Sequence[StorageMigration] | None = None
     """All StorageMigrations, if they were listed just before; otherwise they are listed."""
+    unread: set[str] = field(default_factory=set)
+    """The names of those that another release has written, and that cannot be read: they are left alone."""
     migration: StorageMigration | None = field(default=None, init=False)
     """The latest state."""
     refused: Sequence[RefusedObject] = field(default=(), init=False)
@@ -130,9 +123,11 @@ class Standalone:
                 return
             self._needed.append(LIST_MIGRATIONS)
             # Listed before, it may be outdated, which a conflict shows: then it is listed again.
-            existing = self.existing if self.existing is not None else await list_migrations(self.client)
+            existing = self.existing
+            if existing is None:
+                existing = await list_migrations_of(self.client, unread=self.unread)
             self.existing = None
-            choice = self._choose(definition, existing or ())
+            choice = self.request.choice(definition, existing or (), self.unread)
             if existing is None and not isinstance(choice, Unneeded):
                 if self.request.shard is not None:
                     raise NotInstalled("--shards needs the kind StorageMigration, which is not installed.")
@@ -177,14 +172,6 @@ class Standalone:
         if record is not None:
             self._needed += rights_to_record(record, new=new)
         await check_rights(self.client, self._needed)
-
-    def _choose(
-        self, definition: DefinitionFacts | None, existing: Sequence[StorageMigration]
-    ) -> Choice | Over:
-        request, full = self.request, self.request.spec().verify == "Full"
-        if request.shard is not None and request.name is not None:
-            return choose_shared(request.resource, definition, existing, name=request.name, full=full)
-        return choose(request.resource, definition, existing, name=request.name, full=full)
 
     async def _share(self, migration: StorageMigration, shard: Shard) -> None:
         """Run the migration together with other processes."""

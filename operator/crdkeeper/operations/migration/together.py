@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.resources.kinds import list_migrations
+from crdkeeper.cluster.resources.kinds import list_migrations_of
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.migration.request import Request
 from crdkeeper.operations.migration.rights import LIST_MIGRATIONS
@@ -69,10 +69,11 @@ class Together:
         ]
         if len(self.attempts) > 1 and not all(each.dry_run for each in self.requests):
             # Once, and not for each: there may be as many as there are requests.
+            unread: set[str] = set()
             async with explained(self.client, [LIST_MIGRATIONS]):
-                existing = await list_migrations(self.client)
+                existing = await list_migrations_of(self.client, unread=unread)
             for attempt in self.attempts:
-                attempt.work.existing = existing
+                attempt.work.existing, attempt.work.unread = existing, unread
         tasks = [asyncio.create_task(self._try(*each)) for each in enumerate(self.attempts)]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -8,7 +8,17 @@ import pytest
 from crdkeeper.api.meta import CLI, OPERATOR, set_condition
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
-from crdkeeper.core.migration.choice import Choice, Create, Follow, Resume, Unneeded, choose, default_name
+from crdkeeper.core.migration.choice import (
+    Choice,
+    Create,
+    Follow,
+    NameTaken,
+    Resume,
+    Unneeded,
+    choose,
+    choose_shared,
+    default_name,
+)
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WIDGETS = GroupResource(group="example.com", resource="widgets")
@@ -145,6 +155,18 @@ def test_others_are_no_matter_but_keep_their_names(other: StorageMigration) -> N
     found = chosen(other)
     assert isinstance(found, Create)
     assert found.name != other.metadata.name
+
+
+def test_what_cannot_be_read_keeps_its_name() -> None:
+    unread = {"widgets.example.com-cli", "mine"}
+    assert chosen(unread=unread) == Create("widgets.example.com-cli-2")
+    assert chosen(unread=unread, name="mine") == Create("mine-2")
+
+
+def test_a_run_of_several_processes_needs_its_name() -> None:
+    assert choose_shared(WIDGETS, definition(), (), {"other"}, name="run", full=False) == Create("run")
+    with pytest.raises(NameTaken, match="run is of another release"):
+        choose_shared(WIDGETS, definition(), (), {"run"}, name="run", full=False)
 
 
 def test_one_that_is_being_deleted_is_left() -> None:

@@ -107,6 +107,19 @@ def test_what_was_created_since_they_were_listed_is_found() -> None:
     assert second.metadata.uid == "theirs"
 
 
+@pytest.mark.parametrize("number", [1, 3])
+def test_what_another_release_has_written_is_left_alone(number: int) -> None:
+    fleet = Fleet(number)
+    name, resource = f"things.{fleet.groups[0]}-cli", {"group": fleet.groups[0], "resource": "things"}
+    fleet.migrations[name] = {"metadata": {"name": name}, "spec": {"resource": resource, "mode": "Later"}}
+
+    attempts, _ = migrate(fleet)
+
+    assert all(map(ended_well, attempts))
+    assert (f"{name}-2" in fleet.migrations, "status" in fleet.migrations[name]) == (True, False)
+    assert [each.work.unread for each in attempts] == [{name}] * number
+
+
 @pytest.mark.parametrize("trouble", ["forbidden", "unknown"])
 def test_the_trouble_of_one_does_not_stop_the_others(trouble: str) -> None:
     fleet = Fleet(3)
