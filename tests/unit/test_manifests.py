@@ -101,6 +101,23 @@ def test_who_reviews_rights_may_do_so_where_not_everybody_may(file: str, role: s
 
 
 @pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("retirement.md", "crdkeeper retire"),
+        ("retirement.md", "crdkeeper retire undo"),
+        ("finalizers.md", "crdkeeper finalizers --release"),
+        ("rehearsal.md", "crdkeeper rehearse"),
+    ],
+)
+def test_so_may_who_has_the_documented_rights_of_a_command(page: str, command: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (block,) = re.findall(rf"```yaml\n# {command}\n(.*?)```", text, re.DOTALL)
+    rules = yaml.safe_load(block)["rules"]
+    review = {"apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews"]}
+    assert {**review, "verbs": ["create"]} in rules
+
+
+@pytest.mark.parametrize(
     "kind", [each for each in KINDS if "spec" in each.model_fields], ids=lambda kind: kind.__name__
 )
 def test_a_kind_that_users_write_is_in_a_role_for_them(kind: type[Kind]) -> None:

@@ -16,8 +16,6 @@ from tests.cluster.harness.admin import CRDS
 
 OTHERS = ("storagemigration.k8s.io", "migration.k8s.io")
 """To see other migrators is no right that a migration needs."""
-EVERYBODYS = "authorization.k8s.io"
-"""To review one's own rights, which the sample Job names for clusters where not every account may."""
 EACH = bool(os.environ.get("CRDKEEPER_EACH_RIGHT"))
 """Whether to take away each right alone. Otherwise, those that are reviewed together are missing together."""
 
@@ -83,7 +81,7 @@ async def test_undo_needs_two_rights_more(admin: Admin, kind: CustomKind, shells
 def job_rights(kind: CustomKind) -> list[Right]:
     """Those in the ClusterRole of the sample Job."""
     (role,) = (each for each in jobsample.documents(kind) if each["kind"] == "ClusterRole")
-    return [each for each in rights_of(role["rules"]) if each.group not in (*OTHERS, EVERYBODYS)]
+    return [each for each in rights_of(role["rules"]) if each.group not in OTHERS]
 
 
 async def test_migrate_names_each_missing_right_and_does_not_wait_for_it(

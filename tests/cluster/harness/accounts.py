@@ -20,6 +20,8 @@ _ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
 _TO_ADD = "Add these rules to a ClusterRole of this account:\n"
 _DOCS = Path(__file__).parents[3] / "docs"
+_EVERYBODYS = "authorization.k8s.io"
+"""To review one's own rights: every account may in the cluster of the tests, but not in each cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ async def limited(admin: Admin, name: str) -> AsyncIterator[Account]:
 
 
 def rights_of(rules: Iterable[Mapping[str, Any]]) -> list[Right]:
-    """Each right of some rules."""
+    """Each right of some rules that not everybody has."""
     found = []
     for rule in rules:
         for group in rule["apiGroups"]:
@@ -72,7 +74,7 @@ def rights_of(rules: Iterable[Mapping[str, Any]]) -> list[Right]:
                 plural, _, subresource = resource.partition("/")
                 for name in rule.get("resourceNames") or [""]:
                     found += [Right(each, group, plural, subresource, name) for each in rule["verbs"]]
-    return found
+    return [each for each in found if each.group != _EVERYBODYS]
 
 
 def documented_rights(page: str, comment: str, names: Mapping[str, str]) -> list[Right]:
