@@ -82,7 +82,7 @@ class FoundObjects:
         for identity, live in self.objects.items():
             if "deletionTimestamp" not in live["metadata"]:
                 own.setdefault(resource_of(live), {})[identity] = live
-        return Observed(own, self.external, frozenset(self.unreadable), self.unread.keys())
+        return Observed(own, self.external, frozenset(self.unreadable), self.unread.keys(), self.unlisted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,15 +25,21 @@ class Observed:
     """Groups and kinds that could not be read: an object of them that is not given may exist."""
     unread: Collection[Identity] = ()
     """The same of single objects that externalRefs name."""
+    unlisted: Collection[Identity] = ()
+    """Those in `own` that the status of the composite does not list: others may have made them."""
 
     def find_own(self, resource: str, identity: Identity) -> Mapping[str, Any] | None:
         """An object of a resource; None if it is not given."""
         return self.own.get(resource, {}).get(identity)
 
     def only_own(self, resource: str) -> Mapping[str, Any] | None:
-        """The object of a resource that cannot be rendered; None if there is none, or more than one."""
+        """The object of a resource that cannot be rendered; None if there is none, or more than one.
+
+        With no name to go by, what others may have made is left out.
+        """
         objects = self.own.get(resource, {})
-        return next(iter(objects.values())) if len(objects) == 1 else None
+        listed = [live for identity, live in objects.items() if identity not in self.unlisted]
+        return listed[0] if len(listed) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
