@@ -38,7 +38,7 @@ class FoundObjects:
     objects: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
     """Those that the composite controls."""
     unlisted: set[Identity] = field(default_factory=set)
-    """Of these, those that the status did not list when they were found: others may have made them."""
+    """Of these, those not in the status when found, as others may have made them; none in a deletion."""
     strangers: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
     """Those that exist under a name of interest, and that it does not control."""
     absent: set[Identity] = field(default_factory=set)
@@ -159,7 +159,7 @@ def plan_deletion(
         for each in leaving
         if each.unproved and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
     }
-    removals = tuple(each for each in _removals(readable, found) if not each.unproved)
+    removals = tuple(each for each in _removals(readable, found, ()) if not each.unproved)
     inventory = _fitting(left, entries)
     return CompositePlan(looks, inventory, (), removals, leaving, {**unproved, **problems})
 
@@ -366,18 +366,19 @@ class _Planning:
         return unnamed is None
 
 
-def _removals(
-    leaving: Sequence[Entry], found: FoundObjects, staying: Sequence[Entry] = ()
-) -> tuple[Entry, ...]:
+def _removals(leaving: Sequence[Entry], found: FoundObjects, staying: Sequence[Entry]) -> tuple[Entry, ...]:
     """Those of the last wave that are not in deletion yet; none while others of a later one are there.
 
-    `staying` have to go, too, but not now.
+    `staying` have to go, too, but not now. What is listed does not wait for what others may have made.
     """
-    last = max((each.wave for each in (*leaving, *staying)), default=0)
+    waves = {each.identity: each.wave for each in (*leaving, *staying)}
+    last = max(waves.values(), default=0)
+    last_listed = max((wave for key, wave in waves.items() if key not in found.unlisted), default=0)
     return tuple(
         each
         for each in leaving
-        if each.wave == last and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
+        if each.wave == (last if each.identity in found.unlisted else last_listed)
+        and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
     )
 
 

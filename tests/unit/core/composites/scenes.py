@@ -119,7 +119,8 @@ class Scene:
         listed = listed_entries(self.value)
         found = FoundObjects(unreadable=dict(self.unreadable), settled=self.settled, unread=dict(self.unread))
         self._read(found, listed)
-        found.unlisted = found.objects.keys() - listed.keys()
+        if not Composite.of(self.value).deleting:
+            found.unlisted = found.objects.keys() - listed.keys()
         for _ in range(rounds):
             self._read(found, listed)
             rendering, planned = self._plan(found, listed)

@@ -22,6 +22,31 @@ def test_what_has_to_stay_for_now_keeps_the_waves_before_it() -> None:
     assert scene.done == ["create b", "delete db", "delete credentials"]
 
 
+def test_what_is_listed_does_not_wait_for_what_others_may_have_made() -> None:
+    a, b = server("a"), server("b", text="${a.metadata.name}")
+    scene = Scene(a, b, server("old"))
+    scene.run()
+    scene.done.clear()
+    of = {"crdkeeper.dev/composite-uid": "u1", "crdkeeper.dev/resource": "b"}
+    scene.put("forged", labels=of, ownerReferences=[{"uid": "u1", "controller": True}])
+    scene.held.add("forged")
+    scene.compose(a, b)
+    scene.run()
+    assert sorted(scene.done) == ["delete forged", "delete old"]
+    assert scene.names() == ["a", "b", "forged"]
+
+
+def test_after_a_lost_status_the_last_wave_still_goes_first() -> None:
+    a, b = server("a", IncludeWhen=["${composite.spec.enabled}"]), server("b", text="${a.metadata.name}")
+    scene = Scene(a, b)
+    scene.run()
+    scene.done.clear()
+    scene.value["status"] = {}
+    scene.value["spec"]["enabled"] = False
+    scene.run()
+    assert scene.done == ["delete b", "delete a"]
+
+
 SERVERS = "example.com", "Server"
 
 
