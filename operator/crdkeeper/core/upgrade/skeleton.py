@@ -230,6 +230,8 @@ def _strip_junctors(schema: Node, outer: Node, path: Path, tell: Tell, holds: _H
 
     Where a branch accepts more, oneOf and not would accept less.
     """
+    if holds is _Holds.ALWAYS and not outer.get("additionalProperties"):
+        _define_common(schema, outer, path, tell)
     loosened = set()
     for key, each, at in _branches(schema, path):
         if _strip(each, outer, at, tell, holds.inside(key, schema[key])):
@@ -245,6 +247,36 @@ def _strip_junctors(schema: Node, outer: Node, path: Path, tell: Tell, holds: _H
             schema["anyOf"] = branches
         tell(topics.JUNCTOR_LOOSENED, path.child("oneOf"), "written as anyOf")
     return bool(loosened)
+
+
+def _define_common(schema: Node, outer: Node, path: Path, tell: Tell) -> None:
+    """Define outside the fields to which all branches give the same type: it holds in every case."""
+    for key in ("anyOf", "oneOf"):
+        branches = schema.get(key)
+        if not isinstance(branches, list) or not branches:
+            continue
+        first, *others = map(_fields, branches)
+        for name, each in first.items():
+            type_ = _said_type(each)
+            everywhere = type_ and all(_said_type(other.get(name)) == type_ for other in others)
+            # The metadata in branches is removed.
+            if not everywhere or name == "metadata" or name in _fields(outer):
+                continue
+            if not isinstance(outer.get("properties"), dict):
+                outer["properties"] = {}
+            outer["properties"][name] = {"type": type_}
+            at = path.child(key).index(0).child("properties").key(name)
+            tell(topics.JUNCTOR_FIELD, at, "also defined outside")
+
+
+def _fields(schema: Any) -> Node:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+def _said_type(field: Any) -> Any:
+    """The type that the keywords of one branch give a field; None if they tell none."""
+    return (field.get("type") or _certain_type(field)) if isinstance(field, dict) else None
 
 
 def _strip(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Holds) -> bool:
@@ -307,11 +339,10 @@ def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell, holds: _Hol
 
 
 def _outline(nested: Node, path: Path, tell: Tell, holds: _Holds) -> Node:
-    """The beginning of a structural schema for what only a branch refers to; its type is added later."""
-    type_, certain = nested.get("type"), _certain_type(nested)
-    if type_ and holds is _Holds.NEVER:
+    """The beginning of a structural schema for what only a branch refers to; without type if none holds."""
+    type_ = _said_type(nested)
+    if not type_ or holds is _Holds.NEVER:
         return {}
-    if type_ and type_ != certain and holds is _Holds.SOMETIMES:
+    if holds is _Holds.SOMETIMES:
         tell(topics.JUNCTOR_FIELD_TYPE, path.child("type"), f"{type_} in every case now")
-    type_ = type_ or certain
-    return {"type": type_} if type_ else {}
+    return {"type": type_}

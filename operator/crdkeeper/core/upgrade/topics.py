@@ -143,7 +143,7 @@ JUNCTOR_FIELD = _topic(
 JUNCTOR_FIELD_TYPE = _topic(
     "junctor-field-type",
     "In a structural schema, the type of a field belongs outside allOf, anyOf, oneOf and not. One of several "
-    "branches named it, and now it holds in every case.",
+    "branches says it, and now it holds in every case.",
     "If the field may have another type in other cases, remove the type outside, and set "
     "x-kubernetes-preserve-unknown-fields there.",
 )

@@ -124,6 +124,60 @@ def test_a_type_that_other_keywords_say_too_is_certain() -> None:
     assert not done.decisions
 
 
+def of_v(**keywords: Any) -> dict[str, Any]:
+    """What a branch says of one field."""
+    return {"properties": {"v": keywords}}
+
+
+def test_a_type_that_all_branches_say_is_certain() -> None:
+    done = upgrade(with_spec({"type": "object", "anyOf": [of_v(**STRING), of_v(enum=["a"])]}))
+    assert spec_of(done) == {
+        "type": "object",
+        "properties": {"v": STRING},
+        "anyOf": [of_v(), of_v(enum=["a"])],
+    }
+    assert not done.decisions
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "type_", "decision"),
+    [
+        (
+            {"anyOf": [of_v(type="string", minLength=1), {"required": ["w"]}]},
+            {"anyOf": [of_v(minLength=1), {"required": ["w"]}]},
+            STRING,
+            "junctor-field-type",
+        ),
+        (
+            {"oneOf": [{"required": ["w"]}, of_v(enum=["a"])]},
+            {"oneOf": [{"required": ["w"]}, of_v(enum=["a"])]},
+            STRING,
+            "junctor-field-type",
+        ),
+        (
+            {"oneOf": [of_v(enum=[1]), of_v(enum=["a"])]},
+            {"oneOf": [of_v(enum=[1]), of_v(enum=["a"])]},
+            {"type": "integer"},
+            "junctor-field-type",
+        ),
+        (
+            {"not": {"required": ["v"], **of_v(enum=["a"])}},
+            {"not": {"required": ["v"], **of_v(enum=["a"])}},
+            {PRESERVE: True},
+            "type-unknown",
+        ),
+    ],
+    ids=["limits in one", "values in one", "values of two types", "values in not"],
+)
+def test_a_type_that_only_some_branches_say_is_left_to_a_person(
+    before: dict[str, Any], after: dict[str, Any], type_: dict[str, Any], decision: str
+) -> None:
+    done = upgrade(with_spec({"type": "object", **before}))
+    assert spec_of(done) == {"type": "object", "properties": {"v": type_}, **after}
+    assert ids(done) == {decision}
+    assert not done.violations
+
+
 @pytest.mark.parametrize("notation", [{"oneOf": EITHER}, {"format": "int-or-string"}])
 def test_the_limits_of_an_integer_or_string_stay(notation: dict[str, Any]) -> None:
     limits = [{"minimum": 1}, {"pattern": "%$"}]
