@@ -54,9 +54,14 @@ class AcceptedFindings:
         known: list[LintFinding] = []
         used: dict[_Place, Counter[Key]] = {}
         for each in findings:
-            known_here = used.setdefault(_place(each), Counter())
-            listed = [key for key in _keys(each) if known_here[key] < self.entries[key] and _is_kept(each)]
-            known_here.update(listed)
+            counts = [used.setdefault(place, Counter()) for place in _places(each)]
+            listed = [
+                key
+                for key in _keys(each)
+                if all(of_one[key] < self.entries[key] for of_one in counts) and _is_kept(each)
+            ]
+            for of_one in counts:
+                of_one.update(listed)
             self.found.update(listed)
             fields = {key[2] for key in listed}
             others = [path for path in each.paths if _anywhere(path) not in fields]
@@ -118,8 +123,8 @@ def write(path: Path, findings: Iterable[LintFinding]) -> int:
     """Write a baseline with these findings, one per line; returns their number. Raises BadBaseline."""
     counts: dict[_Place, Counter[Key]] = {}
     for each in findings:
-        if _is_kept(each):
-            counts.setdefault(_place(each), Counter()).update(_keys(each))
+        for place in _places(each) if _is_kept(each) else []:
+            counts.setdefault(place, Counter()).update(_keys(each))
     most: Counter[Key] = Counter()
     for of_one in counts.values():
         for key, number in of_one.items():
@@ -163,14 +168,13 @@ def _keys(finding: LintFinding) -> list[Key]:
     return [(finding.definition, finding.rule.id, _anywhere(path)) for path in finding.paths]
 
 
-def _place(finding: LintFinding) -> _Place:
+def _places(finding: LintFinding) -> list[_Place]:
     """Where each entry counts for itself: files may contain the same CRD, and versions the same field."""
     path = finding.paths[0]
     own = _INDEX.match(path)
-    if own is not None:
-        return finding.file, finding.definition, own[0]
     version = finding.field.partition(":")[0] if finding.field != path else ""
-    return finding.file, finding.definition, version
+    versions = (own[0],) if own is not None else finding.versions or (version,)
+    return [(finding.file, finding.definition, each) for each in versions]
 
 
 def _anywhere(path: str) -> str:

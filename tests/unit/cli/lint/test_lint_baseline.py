@@ -195,6 +195,24 @@ def test_a_baseline_with_the_servers_paths_is_read(project: Path, text: str, of_
     assert (found["findings"], found["baseline"]["stale"]) == ([], [])
 
 
+def test_a_second_finding_in_one_of_two_versions_is_new(project: Path) -> None:
+    first, second = (f"                - rule: self != '{each}'\n" for each in ("a", "b"))
+    once = GOOD.replace(SIZE, f"{SIZE}                x-kubernetes-validations:\n{first}")
+    twice = once.replace(first, first + second)
+    both_once, both_twice, one_twice = with_another(once), with_another(twice), with_another(twice, second)
+    for before, after, new in (
+        (both_once, both_once, 0),
+        (both_once, one_twice, 1),
+        (one_twice, one_twice, 0),
+        (one_twice, both_twice, 0),
+        (both_twice, one_twice, 0),
+    ):
+        (project / "widgets.yaml").write_text(before)
+        lint("--write-baseline", str(project / "known.json"), str(project / "widgets.yaml"))
+        (project / "widgets.yaml").write_text(after)
+        assert [each["id"] for each in document(project)["findings"]] == ["rule-message"] * new
+
+
 def test_a_field_that_differs_in_another_version_remains_known(project: Path) -> None:
     (project / "widgets.yaml").write_text(with_another(CRD, "[a-z]+", "[a-y]+"))
     found = document(project)
