@@ -6,10 +6,10 @@ the API server drop its column and all columns after it.
 """
 
 import re
-import unicodedata
 from typing import Final
 
 from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
+from crdkeeper.apiserver.golang.strings import category
 from crdkeeper.apiserver.jsonpath.nodes import (
     Block,
     Constant,
@@ -39,6 +39,10 @@ _HEX_ESCAPES: Final = {"x": 2, "u": 4, "U": 8}
 
 class PathError(ValueError):
     """The text is not a JSONPath; the message is for people, and differs from Go's."""
+
+
+class UndecidedPath(PathError):
+    """The text is a JSONPath only if the API server's version of Unicode has a letter or digit in it."""
 
 
 def parse_column(path: str) -> Template:
@@ -103,7 +107,8 @@ class _BlockParser:
             elif char == "_" or _is_letter(char):
                 self._word()
             else:
-                raise PathError(f"unexpected character {char!r}")
+                error = UndecidedPath if category(char) is None else PathError
+                raise error(f"unexpected character {char!r}")
 
     def _descent(self) -> None:
         if self._nodes and isinstance(self._nodes[-1], Descent):
@@ -283,8 +288,8 @@ def _escaped(escape: str, digits: str) -> bytes:
 
 
 def _is_letter(char: str) -> bool:
-    return unicodedata.category(char)[0] == "L"
+    return (category(char) or "").startswith("L")
 
 
 def _is_digit(char: str) -> bool:
-    return unicodedata.category(char) == "Nd"
+    return category(char) == "Nd"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import key_errors, label_errors, subdomain_errors, value_errors
-from crdkeeper.apiserver.golang.strings import to_lower
+from crdkeeper.apiserver.golang.strings import UNICODE_VARIES, is_printable, to_lower
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
@@ -22,6 +22,7 @@ from crdkeeper.apiserver.schema.finding import (
     FieldError,
     FieldErrors,
     Step,
+    UndecidedValue,
     below,
 )
 
@@ -151,7 +152,7 @@ def _finalizers(finalizers: list[str]) -> list[FieldError]:
 
 
 def check_embedded(value: Any, node: ObjectNode | None) -> FieldErrors:
-    """Check the resources embedded in a value, including the value itself if its schema says so."""
+    """Check the resources embedded in a value, and itself if its schema says so. Raises UndecidedValue."""
     if node is None or not node.has_embedded:
         return NO_FINDINGS
     found: list[FieldError] = []
@@ -260,7 +261,10 @@ def _manager(entry: dict[str, Any]) -> list[FieldError]:
             found += _at(key, FieldError(METADATA, TOO_LONG, "", f"may not be more than {limit} bytes"))
     position = 0
     for char in manager:
-        if not char.isprintable():
+        printable = is_printable(char)
+        if printable is None:
+            raise UndecidedValue(UNICODE_VARIES)
+        if not printable:
             detail = f"invalid character U+{ord(char):04X} (at position {position})"
             found += _at("manager", _invalid(manager, detail))
         position += len(char.encode(errors="replace"))

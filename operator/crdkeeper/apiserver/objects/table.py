@@ -67,7 +67,7 @@ class TablePrinter:
         columns = [TableColumn("Name", "string", "name")]
         self._paths: list[Template] = []
         self.broken: str | None = None
-        """The name of the first column whose path cannot be parsed."""
+        """The name of the first column whose path cannot be parsed, or of which only Go can tell."""
         for each in version.get("additionalPrinterColumns") or (_AGE,):
             try:
                 self._paths.append(parse_column(each.get("jsonPath") or ""))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, PlainText, Slice
-from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
+from crdkeeper.apiserver.jsonpath.parser import PathError, UndecidedPath, parse_column
 from crdkeeper.apiserver.schema.props import (
     EMBEDDED,
     INT_OR_STRING,
@@ -81,6 +81,8 @@ def _escape(found: re.Match[str]) -> str:
 def _follow(path: str, root: Schema) -> Target:
     try:
         template = parse_column(path)
+    except UndecidedPath:
+        return _SOMEWHERE
     except PathError as error:
         return Target(Lead.BROKEN, problem=_problem(path, error))
     first = template[0]

@@ -50,9 +50,10 @@ def test_values_that_the_server_prints_as_json() -> None:
     assert values["spec.names.shortNames[0]"] == '"\\u200b"'
 
 
-def test_characters_that_a_later_unicode_may_have() -> None:
+@pytest.mark.parametrize("char", ["\u0378", "\u2ffc"])
+def test_characters_that_only_some_versions_of_unicode_have(char: str) -> None:
     crd = definition()
-    first(deprecated=True, deprecationWarning="Use v2 \u0378")(crd)
+    first(deprecated=True, deprecationWarning=f"Use v2 {char}")(crd)
     report = check_creation(crd)
     assert report.violations == []
     assert [str(each.path) for each in report.unchecked] == ["spec.versions[0].deprecationWarning"]

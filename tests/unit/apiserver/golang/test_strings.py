@@ -1,8 +1,10 @@
-"""Texts that Go changes in another way than Python."""
+"""Texts that Go changes in another way than Python, and characters that not every Unicode has."""
+
+import unicodedata
 
 import pytest
 
-from crdkeeper.apiserver.golang.strings import to_lower, trim_space
+from crdkeeper.apiserver.golang.strings import is_printable, to_lower, trim_space
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,22 @@ def test_white_space(space: str) -> None:
 @pytest.mark.parametrize("other", list("\x1c\x1d\x1e\x1f\u200b\ufeff"))
 def test_what_is_no_white_space_for_go(other: str) -> None:
     assert trim_space(other) == other
+
+
+@pytest.mark.skipif(unicodedata.unidata_version > "15.1", reason="Unicode of Python is later than Go's")
+def test_characters_since_unicode_3_2() -> None:
+    """Such as emoji, which are in warnings."""
+    assert is_printable("\u26a0") is True
+
+
+@pytest.mark.parametrize(
+    ("chars", "printable"),
+    [
+        ("a \u00e9\u4e2d\U00020000", True),
+        ("\t\x7f\u00a0\u200b\ue000", False),
+        # U+2FFC is in Python 3.13, but not in Go 1.26.
+        ("\u0378\u2ffc", None),
+    ],
+)
+def test_what_is_printable(chars: str, printable: bool | None) -> None:
+    assert {is_printable(each) for each in chars} == {printable}

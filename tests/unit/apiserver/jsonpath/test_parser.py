@@ -17,7 +17,7 @@ from crdkeeper.apiserver.jsonpath.nodes import (
     Slice,
     Wildcard,
 )
-from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column, parse_template
+from crdkeeper.apiserver.jsonpath.parser import PathError, UndecidedPath, parse_column, parse_template
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,12 @@ def test_parses(path: str, nodes: tuple[Node, ...]) -> None:
 )
 def test_is_refused(path: str) -> None:
     with pytest.raises(PathError):
+        parse_column(path)
+
+
+@pytest.mark.parametrize("path", [".a \u0378", "..\u0378", "[?(\u0378)]", ".a \u2ffc"])
+def test_a_letter_that_only_some_versions_of_unicode_have(path: str) -> None:
+    with pytest.raises(UndecidedPath):
         parse_column(path)
 
 

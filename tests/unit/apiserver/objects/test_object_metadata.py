@@ -83,3 +83,10 @@ def test_labels_are_checked_always() -> None:
 )
 def test_embedded(value: Any, words: list[str]) -> None:
     assert said(admitted(EMBEDDED, value)) == words
+
+
+@pytest.mark.parametrize("char", ["\u0378", "\u2ffc"])
+def test_characters_that_only_some_versions_of_unicode_have(char: str) -> None:
+    managers = [{"manager": f"a{char}", "operation": "Apply"}]
+    found = admitted(EMBEDDED, {"apiVersion": "v1", "kind": "Pod", "metadata": {"managedFields": managers}})
+    assert found.accepted is None

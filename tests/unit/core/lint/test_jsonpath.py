@@ -79,6 +79,7 @@ SCHEMA: dict[str, Any] = {
         (".spec.ports.length()", Lead.NOWHERE, None),
         (".spec['object.spec.a']", Lead.FIELD, "string"),
         (".spec.size}/{.spec.tags.a", Lead.SOMEWHERE, None),
+        (".spec.size \u0378", Lead.SOMEWHERE, None),
         (".spec[", Lead.BROKEN, None),
         ('.spec["size"]', Lead.BROKEN, None),
     ],

@@ -1,10 +1,9 @@
 """The rules for spec.versions: names, storage, deprecation, subresources, columns, selectable fields."""
 
-import unicodedata
-
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, Part, Spec
 from crdkeeper.apiserver.definitions.rules.requirements import MAX_SELECTABLE
 from crdkeeper.apiserver.dnsnames import label_errors
+from crdkeeper.apiserver.golang.strings import UNICODE_VARIES, is_printable
 from crdkeeper.apiserver.schema import fieldreference, rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.structural import conversion_error
@@ -76,11 +75,11 @@ def check_deprecation(version: Decoded, path: Path, report: Report) -> None:
     if not warning:
         report.invalid_as_json(rules.DEPRECATION, at, warning, "must not be an empty string")
     for i, char in enumerate(warning):
-        if char.isprintable():
+        printable = is_printable(char)
+        if printable:
             continue
-        if unicodedata.category(char) == "Cn":
-            reason = "whether each character is printable depends on the API server's version of Unicode"
-            report.leave(rules.DEPRECATION, at, reason)
+        if printable is None:
+            report.leave(rules.DEPRECATION, at, UNICODE_VARIES)
         else:
             place = len(warning[:i].encode())
             detail = (
