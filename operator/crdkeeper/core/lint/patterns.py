@@ -14,7 +14,7 @@ import re2
 
 _MEMORY = 8 << 20
 _MOST_GROUPS = 50
-"""With more, nothing is said: to look into nested groups takes cubic time, and a call for each."""
+"""With more, nothing is said: to look into nested groups takes a pass over them, and a call, for each."""
 _LONGEST = 1000
 """Longer ones are ignored: finding the ends of groups takes quadratic time."""
 _REMEMBERED: Final = 1_000
@@ -32,10 +32,9 @@ def is_unanchored(pattern: str) -> bool:
 
 @lru_cache(_REMEMBERED)
 def _is_unanchored(pattern: str) -> bool:
-    bare = _bare(pattern)
-    if bare.count("(") > _MOST_GROUPS:
+    if pattern.count("(") > _MOST_GROUPS:
         return False
-    alternatives = _alternatives(bare)
+    alternatives = _alternatives(_bare(pattern))
     return all(not _starts(each) and not _ends(each) and each not in _ONE_ATOM for each in alternatives)
 
 
@@ -210,8 +209,8 @@ def _in_group(text: str, *, first: bool) -> bool:
         end = _group_end(text)
         group = text[1:end] if end > 0 else ""
         return bool(group) and all(_starts(each) for each in _alternatives(group.removeprefix("?:")))
-    starts = [i for i, char in enumerate(text) if char == "(" and _group_end(text[i:]) == len(text) - 1 - i]
-    group = text[starts[-1] + 1 : -1] if starts else ""
+    start = _group_start(text)
+    group = text[start + 1 : -1] if start >= 0 else ""
     return bool(group) and all(_ends(each) for each in _alternatives(group.removeprefix("?:")))
 
 
@@ -220,6 +219,19 @@ def _group_end(text: str) -> int:
     for i, depth in _depths(text):
         if depth == 0 and text[i] == ")":
             return i
+    return -1
+
+
+def _group_start(text: str) -> int:
+    """The index of the parenthesis that the one at the end closes; -1 if that closes none."""
+    opened: list[int] = []
+    for i, _ in _depths(text):
+        if text[i] == "(":
+            opened.append(i)
+        elif text[i] == ")" and opened:
+            start = opened.pop()
+            if i == len(text) - 1:
+                return start
     return -1
 
 

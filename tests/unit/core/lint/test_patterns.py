@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.core.lint.patterns import is_unanchored, unmeant
+from crdkeeper.core.lint.patterns import _depths, is_unanchored, unmeant
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,8 @@ from crdkeeper.core.lint.patterns import is_unanchored, unmeant
         (".*a", False, None),
         ("(.*)a", False, None),
         ("a()", True, None),
+        (r"(a\()", True, None),
+        (r"a(\(b$)", False, None),
         ("^a|(b$)", False, "a!"),
         ("^a|b$", False, "a!"),
         ("^a$|b", False, None),
@@ -59,19 +61,35 @@ def test_patterns(pattern: str, unanchored: bool, accepted: str | None) -> None:
 
 
 def test_long_patterns_are_left_alone() -> None:
-    assert is_unanchored("(" * 450 + "a" + ")" * 450)
+    assert is_unanchored("(" * 50 + "a" * 900 + ")" * 50)
     assert not is_unanchored("(" * 100_000 + "a" + ")" * 100_000)
     assert unmeant("^a|" * 100_000 + "b$") is None
 
 
 def test_groups_in_groups_are_not_followed_for_long() -> None:
     nested = "(" * 350 + "a" + ")" * 350
+    assert not is_unanchored(nested)
     assert not is_unanchored(f"x{nested}")
     assert not is_unanchored(f"{nested}x")
     assert unmeant(f"{nested}|b$") is None
     assert unmeant(f"^a|{nested}") is None
     few = "(" * 50 + "a" + ")" * 50
     assert is_unanchored(f"x{few}")
+
+
+def test_a_pattern_is_read_once_for_each_group_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = 0
+
+    def counted(text: str) -> list[tuple[int, int]]:
+        nonlocal read
+        read += len(text)
+        return _depths(text)
+
+    monkeypatch.setattr("crdkeeper.core.lint.patterns._depths", counted)
+    assert not is_unanchored("(" * 497 + "<i>" + ")" * 497)
+    assert read == 0
+    assert is_unanchored("x" + "(" * 50 + "a" * 895 + ")" * 50)
+    assert read < 51 * 1000
 
 
 def test_a_pattern_cannot_make_the_search_for_a_text_expensive() -> None:
