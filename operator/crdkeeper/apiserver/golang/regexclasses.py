@@ -1,4 +1,4 @@
-"""The names of Unicode classes that Go's patterns support, such as Greek and Lu (Go 1.26, Unicode 15)."""
+"""The names of classes that Go's patterns support: Greek, Lu, [:alpha:] and others (Go 1.26, Unicode 15)."""
 
 _CATEGORIES = (
     *("C", "L", "M", "N", "P", "S", "Z", "Any", "Assigned", "Ascii", "Lc"),
@@ -45,6 +45,16 @@ _SCRIPTS = (
 """Only single words: Go drops the underscore of Old_Italic and then does not find it."""
 
 _NAMES = frozenset((*_CATEGORIES, *_ALIASES, *_SCRIPTS))
+
+POSIX = frozenset(
+    f"[:{sign}{name}:]"
+    for sign in ("", "^")
+    for name in (
+        *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph"),
+        *("lower", "print", "punct", "space", "upper", "word", "xdigit"),
+    )
+)
+"""The classes of ASCII, as they are written inside of brackets."""
 
 
 def is_class(name: str) -> bool:

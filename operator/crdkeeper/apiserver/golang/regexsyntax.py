@@ -8,13 +8,15 @@ left undecided.
 from collections.abc import Sequence
 from functools import lru_cache
 
-from crdkeeper.apiserver.golang.regexclasses import is_class
+from crdkeeper.apiserver.golang.regexclasses import POSIX, is_class
 
 _MAX_REPEAT = 1000
 _LONG = 20_000
 _DEEP = 100
 _MANY_INSTRUCTIONS = 1_000_000
 _MAX_HEIGHT = 1000
+_MANY_CLASSES = 6_700
+r"""Such as \pL, of 1,500 runes at most: less than a third of what Go allows, as all else has runes, too."""
 
 
 class UndecidedPattern(Exception):
@@ -68,6 +70,7 @@ class _Parser:
 
     def parse(self) -> None:
         last_repeat: int | None = None
+        classes = 0
         while self._at < len(self._pattern):
             before = self._at
             char = self._pattern[before]
@@ -80,6 +83,10 @@ class _Parser:
                 repeated = self._braces(before, last_repeat)
             else:
                 self._one(char)
+                # Go counts the runes of a class up to three times, and as often for each group around it.
+                classes += self._pattern[before : self._at].lower().count("\\p") * 3 * (self._depth + 1)
+                if classes > _MANY_CLASSES:
+                    raise UndecidedPattern("the classes of the pattern may need more memory than Go allows")
             last_repeat = before if repeated else None
         self._collapse()
         if _OPEN in self._stack:
@@ -351,16 +358,6 @@ def _unicode_class(pattern: str, start: int) -> int:
     return at
 
 
-_POSIX = frozenset(
-    f"[:{sign}{name}:]"
-    for sign in ("", "^")
-    for name in (
-        *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph"),
-        *("lower", "print", "punct", "space", "upper", "word", "xdigit"),
-    )
-)
-
-
 def _class(pattern: str, start: int) -> int:
     """The position after [...]."""
     at = start + 1
@@ -372,7 +369,7 @@ def _class(pattern: str, start: int) -> int:
         if pattern.startswith("[:", at) and len(pattern) - at > 2:
             end = pattern.find(":]", at + 2)
             if end >= 0:
-                if pattern[at : end + 2] not in _POSIX:
+                if pattern[at : end + 2] not in POSIX:
                     raise _Bad("invalid character class range", pattern[at : end + 2])
                 at = end + 2
                 continue

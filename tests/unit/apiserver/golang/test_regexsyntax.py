@@ -25,6 +25,7 @@ from crdkeeper.apiserver.golang.regexsyntax import UndecidedPattern, error
         "a" + "*(?i)" * 600 + "{2}",
         "(?:" + "a" * 300 + "){1000}",
         "a" * 400 + "|b",
+        r"(?:\pL[\p{Lu}_])?" * 100,
     ],
 )
 def test_accepted(pattern: str) -> None:
@@ -74,6 +75,7 @@ def test_refused(pattern: str, said: str) -> None:
         "(" + "abcdefghij" * 200 + "){1000}",
         ("(?:" + "a" * 300 + "){1000}") * 12,
         "a" + "*(?i)" * 1200,
+        ("(?:" * 100 + r"[\pC\p{Lu}\p{Mn}]" + ")" * 100) * 47,
         # Alternatives that begin alike are nested.
         "a." * 600 + "b|" + "a." * 600 + "c",
     ],
