@@ -16,18 +16,22 @@ from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, 
 from crdkeeper.apiserver.schema.violation import Report
 
 
-def conversion_error(schema: Schema) -> str | None:
-    """Why this cannot be converted to a structural schema; None if it can."""
-    if not _SUSPECT.isdisjoint(schema):
-        error = _own_conversion_error(schema)
-        if error:
-            return error
-    for each in _converted(schema):
-        if not _RELEVANT.isdisjoint(each):
-            error = conversion_error(each)
-            if error:
-                return error
-    return None
+def conversion_error(schema: Schema, known: dict[int, str | None] | None = None) -> str | None:
+    """Why this cannot be converted to a structural schema; None if it can.
+
+    `known` has the answers for nodes of one schema by their id, and gets more: none is looked at again.
+    """
+    if known is not None and id(schema) in known:
+        return known[id(schema)]
+    error = None if _SUSPECT.isdisjoint(schema) else _own_conversion_error(schema)
+    if error is None:
+        for each in _converted(schema):
+            error = None if _RELEVANT.isdisjoint(each) else conversion_error(each, known)
+            if error is not None:
+                break
+    if known is not None:
+        known[id(schema)] = error
+    return error
 
 
 def _own_conversion_error(schema: Schema) -> str | None:

@@ -11,7 +11,7 @@ from crdkeeper.apiserver.cel.compilation import RulePlace, compile_rules
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.update import check_update
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.apiserver.schema.structural import conversion_error
+from crdkeeper.apiserver.schema.structural import _converted, conversion_error
 from crdkeeper.apiserver.schema.violation import Report
 from tests.unit.apiserver.definitions.cases import definition, version
 
@@ -62,14 +62,37 @@ def test_the_field_paths_of_a_node_are_checked_by_one_walk(monkeypatch: pytest.M
     node["properties"]["a"]["x-kubernetes-validations"] = [{"rule": "true"}]
     walks = 0
 
-    def counted(schema: Schema) -> str | None:
+    def counted(schema: Schema, known: dict[int, str | None]) -> str | None:
         nonlocal walks
         walks += 1
-        return conversion_error(schema)
+        return conversion_error(schema, known)
 
     monkeypatch.setattr("crdkeeper.apiserver.definitions.rules.validations.conversion_error", counted)
     assert check_creation(crd).violations == []
     assert walks == 1
+
+
+@pytest.mark.parametrize("last", [{}, {"additionalItems": True}])
+def test_the_field_paths_of_nodes_in_each_other_are_checked_by_one_walk(
+    monkeypatch: pytest.MonkeyPatch, last: dict[str, Any]
+) -> None:
+    fields = {f"f{i}": {"type": "string", "not": {"pattern": "^a"}} for i in range(100)}
+    node: dict[str, Any] = {"type": "object", "properties": {**fields, "last": {"type": "string", **last}}}
+    for _ in range(30):
+        rules = [{"rule": "true", "fieldPath": ".a"}]
+        node = {"type": "object", "properties": {"a": node}, "x-kubernetes-validations": rules}
+    crd = definition()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = node
+    visited = 0
+
+    def counted(schema: Schema) -> list[Schema]:
+        nonlocal visited
+        visited += 1
+        return _converted(schema)
+
+    monkeypatch.setattr("crdkeeper.apiserver.schema.structural._converted", counted)
+    assert bool(check_creation(crd).violations) is bool(last)
+    assert visited < 1_000
 
 
 def test_many_owners_are_not_compared_with_each_other() -> None:

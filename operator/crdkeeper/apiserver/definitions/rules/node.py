@@ -58,6 +58,8 @@ class NodeChecks:
         self._past_errors = past_errors
         self._requirements = requirements
         self._report = report
+        self._conversion_errors: dict[int, str | None] = {}
+        """By the id of the node."""
         self._about_expressions = Report()
         self._expressions = ExpressionChecks(requirements, self._about_expressions, any_cost=any_cost)
 
@@ -98,7 +100,7 @@ class NodeChecks:
         if self._requirements.map_keys:
             check_key_nulls(schema, path, report)
         if schema.get(VALIDATIONS):
-            check_validations(schema, path, report)
+            check_validations(schema, path, report, self._conversion_errors)
             hidden = len(report.violations) > before and not self._past_errors
             if context.place is not None and not hidden:
                 self._expressions.check(context.place, path, context.uncorrelatable)

@@ -12,10 +12,16 @@ from crdkeeper.apiserver.schema.violation import Report
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
-def check_validations(schema: Schema, path: Path, report: Report) -> None:
-    """Report the errors in each rule's message, reason and fieldPath."""
-    # Once for all rules: this looks at everything below.
-    resolvable = any(each.get("fieldPath") for each in schema[VALIDATIONS]) and not conversion_error(schema)
+def check_validations(
+    schema: Schema, path: Path, report: Report, conversion_errors: dict[int, str | None]
+) -> None:
+    """Report the errors in each rule's message, reason and fieldPath.
+
+    `conversion_errors` are those of nodes of the whole schema, by their id; more are added.
+    """
+    # Once for all rules, and for all nodes in each other: this looks at everything below.
+    has_paths = any(each.get("fieldPath") for each in schema[VALIDATIONS])
+    resolvable = has_paths and not conversion_error(schema, conversion_errors)
     for i, each in enumerate(schema[VALIDATIONS]):
         at = path.child(VALIDATIONS).index(i)
         _check_texts(each, at, report)
