@@ -5,11 +5,15 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.cel.counting.prices import price_of
+from crdkeeper.apiserver.cel.run.binding import bind
 from crdkeeper.apiserver.cel.run.budget import CONSTANT_CALL, cost_of
 from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.network import cidr, ip
 from crdkeeper.apiserver.cel.values.sizes import size_of
 from crdkeeper.apiserver.cel.values.values import EvaluationError
+
+KNOWN: Any = {"type": "object", "properties": {"n": {"type": "integer"}}}
+UNSEEN = {f"x{i}": i for i in range(300)}
 
 
 @pytest.mark.parametrize(
@@ -57,9 +61,15 @@ def test_the_bound_for_addresses_is_no_less_than_their_cost(network: str) -> Non
         ("flatten", "list_flatten", [[]], []),
         ("join", "list_join_string", [[""] * 100, "x" * 1_000], "x" * 99_000),
         ("indexOf", "list_a_index_of_int", [[CelMap.of_strings({"a": "x" * 1_000})], 1], -1),
+        ("indexOf", "list_a_index_of_int", [[bind({"n": 1, **UNSEEN}, KNOWN)], 1], -1),
     ],
 )
 def test_the_bound_for_lists_is_no_less_than_their_cost(
     function: str, overload: str, args: list[Any], result: Any
 ) -> None:
     assert cost_of(function)(args) + CONSTANT_CALL >= price_of(function, overload)(args, result)
+
+
+def test_a_field_that_cel_does_not_see_costs_two() -> None:
+    price = price_of("indexOf", "list_a_index_of_int")
+    assert price([[bind({"n": 1, **UNSEEN}, KNOWN)], 1], -1) == 1 + 2 * len(UNSEEN)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.apiserver.objects.samples import INTEGER, TEXT, admitted, resource, said, thing
+from tests.unit.apiserver.objects.samples import INTEGER, PRESERVE, TEXT, admitted, resource, said, thing
 
 LIST: Any = {"type": "array", "items": INTEGER}
 RULE = "self.sort().size() >= 0"
@@ -138,6 +138,12 @@ BYTES = {"type": "string", "format": "byte"}
             SCRIPTS,
             [{"name": f"n{i}", "script": "x" * 3_000} for i in range(60)],
             "self.all(x, self.indexOf(x) == self.lastIndexOf(x))",
+        ),
+        # So they are with what CEL does not see in them.
+        (
+            {"type": "object", "properties": {"n": INTEGER}, **PRESERVE},
+            [{"n": i, **{f"x{j}": j for j in range(300)}} for i in range(60)],
+            "self.all(x, self.indexOf(x) >= 0)",
         ),
         # The target of optMap is evaluated twice.
         (INTEGER, [0] * 45_000, "optional.of(self.map(x, x)).optMap(l, l.size()).orValue(0) > 0"),

@@ -81,7 +81,10 @@ def _traversed(args: Sequence[Value], result: Value) -> int:
 
 
 def traversal(value: Value) -> int:
-    """The cost of walking through a value."""
+    """The cost of walking through a value.
+
+    The server finds two values for each field that CEL does not see: no key, and an error at it.
+    """
     total = 0
     waiting = [value]
     while waiting:
@@ -96,6 +99,7 @@ def traversal(value: Value) -> int:
             keys = each.key_list()
             waiting += keys
             waiting += [each.find(key) for key in keys]
+            total += 2 * (len(each) - len(keys))
         elif type(each) is Indeterminate:
             raise Indeterminate(*each.args)
         else:

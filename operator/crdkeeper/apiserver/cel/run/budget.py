@@ -109,7 +109,10 @@ def _sets(args: Sequence[Value]) -> int:
 
 
 def _traversal(args: Sequence[Value]) -> int:
-    """For lists and maps, with their contents."""
+    """For lists and maps, with their contents.
+
+    The server finds two values for each field that CEL does not see: no key, and an error at it.
+    """
     total = 0
     waiting = list(args)
     while waiting:
@@ -123,6 +126,7 @@ def _traversal(args: Sequence[Value]) -> int:
             keys = value.key_list()
             waiting += keys
             waiting += [value.find(key) for key in keys]
+            total += 2 * (len(value) - len(keys))
     return total
 
 
