@@ -224,6 +224,13 @@ def test_our_own_work_is_bounded_where_the_server_takes_nothing_for_it() -> None
         counted("'x'.replace('', self.a).replace('', self.a).replace('', self.a).size() > 0", work=1_000)
 
 
+def test_what_holds_itself_twice_again_and_again_is_not_gone_through() -> None:
+    doubled = "[self.a]" + ".map(x, [x, x])" * 40
+    with pytest.raises(Indeterminate, match=TOO_LONG):
+        counted(f"{doubled}.indexOf({doubled}[0]) == 0")
+    assert counted(f"{doubled}.size() == 1").value is True
+
+
 @pytest.mark.parametrize(
     "expression",
     [

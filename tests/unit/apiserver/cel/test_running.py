@@ -13,6 +13,8 @@ from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from tests.unit.apiserver.cel.running import outcome, value
 
+DOUBLED = "[1]" + ".map(x, [x, x])" * 40
+
 
 @pytest.mark.parametrize(
     ("expression", "expected"),
@@ -130,6 +132,9 @@ def test_selection_and_library(expression: str, expected: object) -> None:
         "lists.range(100000000)",
         "lists.range(900000).sort()",
         " == ".join(["[1]" + ".map(x, [x, x])" * 30] * 2),
+        f"{DOUBLED}.flatten().size() == 2",
+        f"{DOUBLED}.indexOf({DOUBLED}[0]) == 0",
+        f"'%s'.format([{DOUBLED}]) == ''",
         "lists.range(200).map(x, 'x').join('').replace('', lists.range(100000).map(x, 'y').join(''))",
         "'%.100000f'.format([1.0])",
         "quantity('1e1000000000')",

@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from crdkeeper.apiserver.cel.cost.librarycosts import SORTED_ELEMENTS
+from crdkeeper.apiserver.cel.counting.tracker import TOO_LONG
 from crdkeeper.apiserver.cel.library.names import NamedFormat
 from crdkeeper.apiserver.cel.library.quantity import Quantity
 from crdkeeper.apiserver.cel.library.semver import Semver
 from crdkeeper.apiserver.cel.library.urls import CelUrl
 from crdkeeper.apiserver.cel.run.panics import integer_or_panic, lister_or_panic
+from crdkeeper.apiserver.cel.run.weights import MOST_VALUES
 from crdkeeper.apiserver.cel.syntax.nodes import Op
 from crdkeeper.apiserver.cel.values.network import Cidr, Ip
 from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
@@ -81,14 +83,17 @@ def _traversed(args: Sequence[Value], result: Value) -> int:
 
 
 def traversal(value: Value) -> int:
-    """The cost of walking through a value.
+    """The cost of walking through a value. Raises Indeterminate for one that has too many others.
 
     The server finds two values for each field that CEL does not see: no key, and an error at it.
     """
-    total = 0
+    total = values = 0
     waiting = [value]
     while waiting:
         each = waiting.pop()
+        values += 1
+        if values > MOST_VALUES:
+            raise Indeterminate(TOO_LONG)
         if type(each) is str:
             total += int(len(each.encode(errors="surrogatepass")) * _TEXT)
         elif type(each) is bytes:

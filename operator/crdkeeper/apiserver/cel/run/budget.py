@@ -111,14 +111,17 @@ def _sets(args: Sequence[Value]) -> int:
 def _traversal(args: Sequence[Value]) -> int:
     """For lists and maps, with their contents.
 
-    The server finds two values for each field that CEL does not see: no key, and an error at it.
+    The server finds two values for each field that CEL does not see: no key, and an error at it. More values
+    than a call may cost are not counted: an expression can make one that has another one twice, and so on.
     """
-    total = 0
+    values = characters = 0
     waiting = list(args)
-    while waiting:
+    while waiting and values <= CALL_LIMIT:
         value = waiting.pop()
-        total += size_of(value) if type(value) is str or type(value) is bytes else 1
-        if type(value) is list:
+        values += 1
+        if type(value) is str or type(value) is bytes:
+            characters += len(value)
+        elif type(value) is list:
             waiting += value
         elif isinstance(value, ListValue):
             waiting += value.elements()
@@ -126,8 +129,8 @@ def _traversal(args: Sequence[Value]) -> int:
             keys = value.key_list()
             waiting += keys
             waiting += [value.find(key) for key in keys]
-            total += 2 * (len(value) - len(keys))
-    return total
+            values += 2 * (len(value) - len(keys))
+    return values + characters
 
 
 def _search(args: Sequence[Value]) -> int:
@@ -156,9 +159,14 @@ def _join(args: Sequence[Value]) -> int:
     return _traversal(args) + separators // 5
 
 
+def _display(args: Sequence[Value]) -> int:
+    return _linear(args) + weight_of(args[-1])
+
+
 def _flatten(args: Sequence[Value]) -> int:
+    """What is in the elements costs the server nothing."""
     depth = args[1] if len(args) > 1 and type(args[1]) is int else 1
-    return LIST_CALL + _traversal(args[:1]) + max(depth, 1) * size_of(args[0])
+    return LIST_CALL + weight_of(args[0]) + max(depth, 1) * size_of(args[0])
 
 
 _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
@@ -184,6 +192,7 @@ _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
     "lastIndexOf": _search,
     "includes": _search,
     "join": _join,
+    "format": _display,
     "slice": _part,
     "reverse": _part,
     "flatten": _flatten,

@@ -1,4 +1,4 @@
-"""What it takes us to compare values with all that is in them.
+"""What it takes us to go through values with all that is in them.
 
 For the API server, a comparison costs by the number of fields or elements, whatever is in these.
 """
@@ -19,7 +19,7 @@ from crdkeeper.apiserver.cel.values.values import (
 )
 
 _DEEP: Final = (list, ListValue, MapValue, OptionalValue)
-_MOST: Final = 2_000_000
+MOST_VALUES: Final = 2_000_000
 """More than a request has. An expression can make a value that has another one twice, and so on."""
 
 
@@ -30,8 +30,8 @@ def weight_of(value: Value) -> int:
     while waiting:
         each = waiting.pop()
         found += each.weight if isinstance(each, OfData) else 1
-        if found > _MOST:
-            raise Indeterminate("a comparison that may take too long")
+        if found > MOST_VALUES:
+            raise Indeterminate("a value that it may take too long to go through")
         if isinstance(each, OfData):
             continue
         if is_list(each):
