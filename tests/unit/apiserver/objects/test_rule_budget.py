@@ -158,6 +158,12 @@ BYTES = {"type": "string", "format": "byte"}
         (TEXT, ["x" * 1_000, *[""] * 79], "self.all(x, self.join(self[0]).size() > 0)"),
         (BYTES, ["A" * 5_600] * 60, "self.all(x, self.all(y, !(x < y)))"),
         (TEXT, ["x" * 4_000] * 60, "self.all(x, self.all(y, self[?0] == self[?1]))"),
+        # A call with what is no list fails, but costs as much.
+        (
+            {"x-kubernetes-int-or-string": True},
+            ["x" * 5_000, *[1] * 399],
+            "self.all(x, sets.contains(x, self) || true)",
+        ),
     ],
 )
 def test_no_evaluation_costs_more_than_its_bound(items: Any, value: Any, rule: str) -> None:

@@ -105,7 +105,8 @@ def _sort_by(args: Sequence[Value]) -> int:
 
 
 def _sets(args: Sequence[Value]) -> int:
-    return 2 * all_pairs(args[0], args[1])
+    """The sizes count even if the arguments are no lists, and the call fails."""
+    return 2 * max(all_pairs(args[0], args[1]), size_of(args[0]) * size_of(args[1]))
 
 
 def _traversal(args: Sequence[Value]) -> int:
