@@ -164,6 +164,8 @@ BYTES = {"type": "string", "format": "byte"}
             ["x" * 5_000, *[1] * 399],
             "self.all(x, sets.contains(x, self) || true)",
         ),
+        # A failing list has the size 1, which the depth multiplies.
+        (LIST, [], "self[5].flatten(1000001).size() > 0 || true"),
     ],
 )
 def test_no_evaluation_costs_more_than_its_bound(items: Any, value: Any, rule: str) -> None:

@@ -158,7 +158,8 @@ class Compiler:
         if len(args) != 2 or name in _LAZY or (self._calls == before and name in _SAME_WITH_ERROR):
             return args
         known = constant_of(parts[1])
-        if known is not MISSING and size_of(known) <= budget.SMALL:
+        # The depth of flatten is a factor of its cost.
+        if name != "flatten" and known is not MISSING and size_of(known) <= budget.SMALL:
             return args
         overloads = self._overloads.get(node, ())
         overload = overloads[0] if len(overloads) == 1 else ""
