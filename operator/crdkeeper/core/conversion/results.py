@@ -164,7 +164,9 @@ def _plain(value: Value, left: list[int]) -> Any:
     if is_list(value):
         made = [_plain(each, left) for each in elements_of(value)]
         # Iterating over a map has no defined order: any order that is always the same will do.
-        return sorted(made, key=repr) if kind is Unordered else made
+        if kind is Unordered:
+            made[value.ordered :] = sorted(made[value.ordered :], key=repr)
+        return made
     if kind is Timestamp:
         return value.text() if value.written is None else value.written
     if kind is Duration:

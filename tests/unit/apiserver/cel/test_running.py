@@ -2,6 +2,7 @@
 """Values and errors of expressions; tests/cluster compares them with the API server's."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from crdkeeper.apiserver.cel.run.evaluate import compile_program
 from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.apiserver.cel.types.checker import check
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
+from crdkeeper.apiserver.cel.values.unordered import NO_ORDER
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from tests.unit.apiserver.cel.running import outcome, value
 
@@ -53,6 +55,7 @@ def test_operators(expression: str, expected: object) -> None:
         ("[1, 2].all(x, x == 1 ? 1 / 0 > 0 : 1 % 0 > 0)", "!division by zero"),
         ("{'a': 1, 'b': 2}.map(k, k).sort() == ['a', 'b'] && 'a' in {'a': 1, 'b': 2}.map(k, k)", True),
         ("{'a': 1, 'b': 2}.map(k, k) == ['a', 'c'] || {'a': 1}.map(k, k)[0] != 'a'", False),
+        ("['a', 'c'] == {'a': 1, 'b': 2}.map(k, k)", False),
         ("dyn(1) || true", True),
         ("dyn(1) || false", "!no such overload"),
         ("true ? 1 : 1/0", 1),
@@ -143,6 +146,10 @@ def test_selection_and_library(expression: str, expected: object) -> None:
         "{'a': 1, 'b': 2}.map(k, k)[0]",
         "{'a': 1, 'b': 2}.map(k, k).sortBy(k, 1)",
         "{'a': 1, 'b': 2}.map(k, k).filter(k, true).join()",
+        "{'a': 1, 'b': 2}.map(k, k).all(i, k, i > 0 || k == 'a')",
+        "['a', 'b'] == {'a': 1, 'b': 2}.map(k, k)",
+        "[{'a': 1, 'b': 2}.map(k, k)].flatten()[0]",
+        "'%s'.format([{'a': 1, 'b': 2}.map(k, k)])",
         "[] + {'a': 1, 'b': 2}.transformList(k, v, v) == [1, 2]",
         "{'a': 0, 'b': 1}.all(k, v, v == 0 ? v / 0 == 1 : k.charAt(9) == '')",
         "{'a': 0, 'b': 1}.exists_one(k, v, v == 0 ? v / 0 == 1 : k.charAt(9) == '')",
@@ -153,6 +160,54 @@ def test_selection_and_library(expression: str, expected: object) -> None:
 def test_what_only_the_server_can_tell_is_left_to_it(expression: str) -> None:
     with pytest.raises(Indeterminate):
         value(expression)
+
+
+TEXTS: Any = {"type": "array", "items": {"type": "string"}}
+NUMBERS: Any = {"type": "object", "additionalProperties": {"type": "integer"}}
+LISTS: Any = {
+    "type": "object",
+    "properties": {"l": TEXTS, "s": {**TEXTS, "x-kubernetes-list-type": "set"}, "m": NUMBERS, "n": NUMBERS},
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("self.l == self.m.map(k, k + k)", False),
+        ("self.s == self.m.map(k, k)", True),
+        ("(self.l + self.m.map(k, k)).size()", 4),
+        ("[self.l, self.m.map(k, k)].flatten().size()", 4),
+        ("self.m.map(k, k).all(i, k, k != '')", True),
+        ("self.l == self.m.map(k, k)", None),
+        ("[self.l] == [self.m.map(k, k)]", None),
+        ("(self.l + self.m.map(k, k))[0] == 'a'", None),
+        ("(self.s + self.m.map(k, k))[0] == 'a'", None),
+    ],
+)
+def test_a_list_made_from_a_map_has_no_order_beside_one_of_the_object(
+    expression: str, expected: object
+) -> None:
+    data = {"l": ["a", "b"], "s": ["a", "b"], "m": {"a": 1, "b": 2}}
+    if expected is None:
+        with pytest.raises(Indeterminate, match=NO_ORDER):
+            value(expression, data, LISTS)
+    else:
+        assert value(expression, data, LISTS) == expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "self.m.map(k, k) == self.n.map(k, k)",
+        "[self.m.map(k, k)] == [self.n.map(k, k)]",
+        "optional.of(self.m.map(k, k)) == optional.of(self.n.map(k, k))",
+    ],
+)
+def test_the_elements_of_lists_made_from_maps_are_not_compared_with_each_other(expression: str) -> None:
+    names = [f"n{i}" for i in range(20_000)]
+    data = {"m": dict.fromkeys(names, 1), "n": dict.fromkeys(reversed(names), 1)}
+    with pytest.raises(Indeterminate, match=NO_ORDER):
+        value(expression, data, LISTS)
 
 
 def test_a_deep_expression_ends() -> None:

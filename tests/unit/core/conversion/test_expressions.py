@@ -30,6 +30,8 @@ ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}
 TIME, DURATION, BYTES = ({**STRING, "format": each} for each in ("date-time", "duration", "byte"))
 AB, XY = ["a", "b"], {"x": "x", "y": True}
+MERGED = ["z", "y", "a", "b"]
+BOTH, LISTED = obj(l=list_of(STRING), m=map_of(STRING)), {"l": ["z", "y"], "m": {"b": "", "a": ""}}
 SPLIT = """- hub: spec.all
   spoke: spec.all
   each:
@@ -59,6 +61,14 @@ GIVES: dict[str, tuple[Any, Any, str, Any, Any]] = {
     "fields of several types": (STRING, obj(x=STRING, y=BOOLEAN), "{'x': self, 'y': true}", "x", XY),
     "a list in order": (map_of(STRING), list_of(STRING), "self.map(k, k).sort()", {"b": "", "a": ""}, AB),
     "a list from a map": (map_of(STRING), list_of(STRING), "self.map(k, k)", {"b": "", "a": ""}, AB),
+    "a list and one from a map": (BOTH, list_of(STRING), "self.l + self.m.map(k, k)", LISTED, MERGED),
+    "such lists in one": (
+        BOTH,
+        list_of(STRING),
+        "[self.l, self.m.map(k, k)].flatten()",
+        LISTED,
+        MERGED,
+    ),
     "data as they are": (obj(x=STRING), obj(x=STRING, y=STRING), "self", {"x": "1"}, {"x": "1"}),
     "a time": (TIME, TIME, "self + duration('1h')", "2026-01-02T03:04:05Z", "2026-01-02T04:04:05Z"),
     "a duration": (DURATION, DURATION, "self + self", "45s", "1m30s"),

@@ -13,7 +13,7 @@ from crdkeeper.apiserver.cel.run.qualifiers import go_type
 from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.display import displayed
 from crdkeeper.apiserver.cel.values.overloads import unsupported
-from crdkeeper.apiserver.cel.values.unordered import Unordered, made_from
+from crdkeeper.apiserver.cel.values.unordered import Unordered, made_from, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     EvaluationError,
@@ -92,6 +92,9 @@ class Fold(Instruction):
             return EvaluationError(f"got '{go_type(values)}', expected iterable type")
         if isinstance(values, MapValue):
             return [(key, values.find(key)) for key in values.key_list()]
+        if type(values) is Unordered:
+            # Which index an element has is unknown.
+            return [(unknown_order(), each) for each in values.elements()]
         if is_list(values):
             return enumerate(elements_of(values))
         return EvaluationError(f"unsupported comprehension range type: {go_type(values)}")

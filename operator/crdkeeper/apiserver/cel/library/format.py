@@ -10,6 +10,7 @@ from typing import Final
 
 from crdkeeper.apiserver.cel.library.conversion import to_string
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
+from crdkeeper.apiserver.cel.values.unordered import Unordered, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
     CelType,
     EvaluationError,
@@ -155,6 +156,8 @@ def _nested(value: Value) -> str:
 
 
 def _list(value: Value) -> str:
+    if type(value) is Unordered:
+        raise unknown_order()
     return f"[{', '.join(map(_nested, elements_of(value)))}]"
 
 

@@ -141,7 +141,7 @@ def _slice(values: Value, start: int, end: int) -> list[Value]:
     return items[start:end]
 
 
-def _flatten(values: Value, levels: Value = None) -> list[Value]:
+def _flatten(values: Value, levels: Value = None) -> Value:
     if not is_list(values):
         argument = "" if levels is None else declared_name(levels)
         raise EvaluationError(f"no such overload: {declared_name(values)}.flatten({argument})")
@@ -149,10 +149,27 @@ def _flatten(values: Value, levels: Value = None) -> list[Value]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     items = elements_of(values)
+    ordered = len(items)
     while depth and any(map(is_list, items)):
-        items = [inner for each in items for inner in (elements_of(each) if is_list(each) else (each,))]
+        items, ordered = _flattened(items, ordered)
         depth -= 1
-    return items
+    return items if ordered == len(items) else Unordered(items, ordered)
+
+
+def _flattened(items: list[Value], ordered: int) -> tuple[list[Value], int]:
+    """The elements of the lists in a list, and how many come first in known order, as `ordered` do here."""
+    made: list[Value] = []
+    known: int | None = None
+    for at, each in enumerate(items):
+        if at == ordered and known is None:
+            known = len(made)
+        if not is_list(each):
+            made.append(each)
+            continue
+        if type(each) is Unordered and known is None:
+            known = len(made) + each.ordered
+        made += elements_of(each)
+    return made, len(made) if known is None else known
 
 
 def _sort(values: Value) -> Value:

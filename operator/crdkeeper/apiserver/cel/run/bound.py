@@ -12,6 +12,7 @@ from crdkeeper.apiserver.cel.syntax.names import unescape
 from crdkeeper.apiserver.cel.values.equality import equal_values
 from crdkeeper.apiserver.cel.values.membership import in_elements
 from crdkeeper.apiserver.cel.values.times import Timestamp
+from crdkeeper.apiserver.cel.values.unordered import Unordered
 from crdkeeper.apiserver.cel.values.values import (
     ERRORS,
     MISSING,
@@ -184,6 +185,8 @@ class BoundList(OfData, ListValue):
         """Element by element."""
         if not is_list(other):
             raise no_overload()
+        if type(other) is Unordered:
+            return other.equals(self)
         elements, others = self.elements(), elements_of(other)
         if len(elements) != len(others):
             return False

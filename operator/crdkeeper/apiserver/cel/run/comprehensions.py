@@ -13,7 +13,7 @@ from crdkeeper.apiserver.cel.run.qualifiers import go_type
 from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.display import displayed
 from crdkeeper.apiserver.cel.values.overloads import unsupported
-from crdkeeper.apiserver.cel.values.unordered import has_no_order, made_from, unknown_order
+from crdkeeper.apiserver.cel.values.unordered import Unordered, has_no_order, made_from, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     EvaluationError,
@@ -59,7 +59,10 @@ class Loop:
     def _pairs(self, frame: Frame, values: Value) -> Iterator[Value]:
         first, second = self.slots
         pairs: Iterator[tuple[Any, Value]]
-        if is_list(values):
+        if type(values) is Unordered:
+            # Which index an element has is unknown.
+            pairs = iter([(unknown_order(), each) for each in values.elements()])
+        elif is_list(values):
             pairs = iter(enumerate(elements_of(values)))
         elif isinstance(values, MapValue):
             pairs = iter([(key, values.find(key)) for key in values.key_list()])

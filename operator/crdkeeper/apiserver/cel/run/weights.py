@@ -8,7 +8,6 @@ from typing import Final
 from crdkeeper.apiserver.cel.run.bound import OfData
 from crdkeeper.apiserver.cel.values.containers import OptionalValue
 from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
-from crdkeeper.apiserver.cel.values.unordered import Unordered
 from crdkeeper.apiserver.cel.values.values import (
     Indeterminate,
     ListValue,
@@ -53,8 +52,7 @@ def comparison(one: Value, two: Value) -> int:
         return 0
     if isinstance(one, OfData) and isinstance(two, OfData):
         return min(one.weight, two.weight)
-    weight = max(weight_of(one), weight_of(two))
-    return weight * size if type(one) is Unordered else weight
+    return max(weight_of(one), weight_of(two))
 
 
 def search(value: Value, values: Value) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp, between, shifted
-from crdkeeper.apiserver.cel.values.unordered import Unordered
+from crdkeeper.apiserver.cel.values.unordered import Unordered, without_order
 from crdkeeper.apiserver.cel.values.values import (
     EvaluationError,
     ListValue,
@@ -74,14 +74,14 @@ def add(left: Value, right: Value) -> Value:
 def _concatenated(left: Value, right: Value) -> Value:
     if not is_list(right):
         raise no_overload()
-    if isinstance(left, ListValue):
-        return left.plus(elements_of(right))
-    if not left:
-        return right
     others = elements_of(right)
-    if type(right) is Unordered:
-        return Unordered(left + others)
-    return left + others if others else left
+    if isinstance(left, ListValue):
+        made = left.plus(others)
+    elif left:
+        made = left + others if others else left
+    else:
+        return right
+    return without_order(made, right) if type(right) is Unordered else made
 
 
 def subtract(left: Value, right: Value) -> Value:

@@ -60,6 +60,8 @@ def certainly_different(left: Value, right: Value) -> bool:
 def _equal_lists(left: list[Value], right: Value) -> bool:
     if not is_list(right):
         return False
+    if type(right) is not list and not right.has_order:
+        return bool(right.equals(left))
     others = elements_of(right)
     return len(left) == len(others) and not any(map(certainly_different, left, others))
 

@@ -3,15 +3,16 @@
 Results that do not depend on the order can be computed; all others are Indeterminate.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from crdkeeper.apiserver.cel.values.equality import certainly_different
 from crdkeeper.apiserver.cel.values.membership import in_elements
 from crdkeeper.apiserver.cel.values.values import (
     Indeterminate,
     ListValue,
     MapValue,
+    Uint,
     Value,
     elements_of,
     is_list,
@@ -37,6 +38,8 @@ ORDERLY: Final = frozenset(
 """Functions whose results depend on the order of a list."""
 NO_ORDER: Final = "the order in which the server goes through a map"
 """The message for a result that depends on it."""
+_COUNTABLE: Final = frozenset((str, bytes, bool, int, Uint, float))
+"""Types whose values can be counted to find out whether a list has the same ones as another."""
 
 
 def unknown_order() -> Indeterminate:
@@ -45,29 +48,37 @@ def unknown_order() -> Indeterminate:
 
 
 class Unordered(ListValue):
-    """A list of at least two elements in unknown order."""
+    """A list of at least two elements in unknown order.
 
-    __slots__ = ("_elements",)
+    Only the first ones, `ordered` of them, may be where they are for the server: what the others were added
+    to.
+    """
 
-    def __init__(self, elements: list[Value]) -> None:
+    __slots__ = ("_elements", "ordered")
+    has_order = False
+
+    def __init__(self, elements: list[Value], ordered: int = 0) -> None:
         self._elements = elements
+        self.ordered = ordered
 
     def elements(self) -> list[Value]:
         """The elements, in some order."""
         return self._elements
 
     def equals(self, other: Value) -> bool:
-        """False if no order would be equal; otherwise Indeterminate."""
+        """False if no order would be equal, as far as counting shows it; otherwise Indeterminate.
+
+        What cannot be counted would have to be compared with each element, and the comparison could fail. So
+        it does not matter which of the lists is on the left.
+        """
         if not is_list(other):
             return False
-        others = list(elements_of(other))
+        others = elements_of(other)
         if len(others) != len(self._elements):
             return False
-        for each in self._elements:
-            at = next((at for at, value in enumerate(others) if not certainly_different(each, value)), None)
-            if at is None:
-                return False
-            del others[at]
+        types = {type(each) for each in (*self._elements, *others)}
+        if len(types) == 1 and types <= _COUNTABLE and Counter(self._elements) != Counter(others):
+            return False
         raise unknown_order()
 
     def contains(self, value: Value) -> bool:
@@ -76,7 +87,19 @@ class Unordered(ListValue):
 
     def plus(self, other: Sequence[Value]) -> Value:
         """All elements of both."""
-        return Unordered([*self._elements, *other])
+        return Unordered([*self._elements, *other], self.ordered)
+
+
+def without_order(made: Value, added: Unordered) -> Value:
+    """The sum of a list and one in unknown order.
+
+    Raises Indeterminate for a set or a list with keys, which has rules of its own for what is added next.
+    """
+    if type(made) is list:
+        return Unordered(made, len(made) - len(added.elements()) + added.ordered)
+    if type(made) is Unordered:
+        return made
+    raise unknown_order()
 
 
 def has_no_order(values: Value) -> bool:

@@ -85,6 +85,8 @@ class ListValue:
     """A list with its own rules for equality, membership and addition: one bound to a schema."""
 
     __slots__ = ()
+    has_order = True
+    """Whether the server has the elements in the same order each time."""
 
     def elements(self) -> list[Value]:
         """All elements; the caller must not change the list."""
