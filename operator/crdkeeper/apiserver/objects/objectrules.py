@@ -57,6 +57,7 @@ _NO_TYPE = "rule compiler initialization error: failed to convert to declType fo
 _TOO_LONG = "to evaluate all rules may take too long"
 _LONGEST_MESSAGE = 5 * 1024
 _ANY_ORDER = "the cost limit ends the evaluation of rules, but the API server takes fields in any order"
+_PERHAPS_OLD = "whether another rule, which is left to the API server, reads oldSelf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,7 @@ class _Rules:
         "_additional",
         "_has_no_type",
         "_items",
+        "_may_see_old",
         "_node",
         "_properties",
         "_rules",
@@ -193,6 +195,9 @@ class _Rules:
         self._has_no_type = declared is None
         self._rules: list[CompiledRule] = [] if declared is None else compiled_rules(node.schema, declared)
         self._sees_old = any(each.uses_old for each in self._rules)
+        self._may_see_old = not self._sees_old and any(
+            each.program is None and each.problem is None for each in self._rules
+        )
         self._subject = RuleSubject(node.schema, root=root or node.embedded)
         self._properties = {
             name: _Rules(each, found, root=False)
@@ -295,9 +300,10 @@ class _Rules:
 
     def _evaluate(self, value: Any, old: Any, ratchet: _Ratchet, said: _Said, run: RuleRun) -> None:
         """Raises Ended, Unknown and OverLimit."""
-        if not self._sees_old:
-            old = None  # The message of a rule sees it only beside a rule that does.
-        variables = self._subject.variables(value, old)
+        # The message of a rule sees the old value only beside a rule that does.
+        variables = self._subject.variables(value, old if self._sees_old else None)
+        if self._may_see_old and old is not None:
+            variables = {**variables, "oldSelf": Indeterminate(_PERHAPS_OLD)}
         optional = (
             self._subject.optional_variables(value, old)
             if any(each.optional_old for each in self._rules)

@@ -125,6 +125,19 @@ def test_on_update(schema: dict[str, Any], old: Any, new: Any, words: list[str])
     assert said(resource(a=schema).admit(thing(a=new), before)) == words
 
 
+def test_a_message_that_sees_the_old_value_if_a_rule_that_is_left_does_is_left_too() -> None:
+    large = "optional.of(oldSelf)" + ".optMap(a, a)" * 100 + ".hasValue()"
+    schema = ruled(INTEGER, rule(large), CHANGED)
+    changed = admitted(schema, 1, old=3)
+    assert changed.violations == []
+    assert [each.reason.rpartition(": ")[::2] for each in changed.unchecked] == [
+        (large, "the expression expands to too much to be checked here"),
+        ("the message of self > 1", "whether another rule, which is left to the API server, reads oldSelf"),
+    ]
+    created = admitted(schema, 1)
+    assert [each.message for each in created.violations] == ["Invalid value: 1: failed rule: self > 1"]
+
+
 def test_rules_wait_until_the_object_has_the_right_types() -> None:
     schema = {"type": "object", "properties": {"b": TEXT, "c": ruled(INTEGER, rule("false"))}}
     assert said(admitted(schema, {"b": 1, "c": 1})) == [
