@@ -6,7 +6,7 @@ The entry point of the compile-time half of the engine:
   `field`, `items` and `values` lead down. It knows the type of `self` and how often the node can occur.
 - `compile_rules(place, …)` gives one `Compilation` for each rule of the node: the errors of the rule and of
   its messageExpression in the server's words, and their costs.
-- `stored_rules(schema, declared)` gives the rules by which objects are validated: the same without costs,
+- `stored_rule(rule, declared)` gives one of the rules by which objects are validated: the same without costs,
   with the syntax trees.
 - `cost_problem(…)` formats the error for a cost over the limit.
 
@@ -32,7 +32,7 @@ from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression, 
 from crdkeeper.apiserver.cel.types.declared import Declared
 from crdkeeper.apiserver.cel.types.types import Type
 from crdkeeper.apiserver.golang.strings import trim_space
-from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
+from crdkeeper.apiserver.schema.props import VALIDATIONS
 
 __all__ = [
     "CONTRIBUTED",
@@ -47,7 +47,7 @@ __all__ = [
     "ServerPanics",
     "compile_rules",
     "cost_problem",
-    "stored_rules",
+    "stored_rule",
 ]
 
 EXPRESSION_COST_LIMIT: Final = 10_000_000
@@ -192,23 +192,17 @@ class Expression:
     checked: Checked | None = None
 
 
-def stored_rules(schema: Schema, declared: Declared) -> list[tuple[Expression, Expression | None]]:
-    """The non-empty rules of a node of an existing CRD, with their messages.
+def stored_rule(rule: Mapping[str, Any], declared: Declared) -> tuple[Expression, Expression | None]:
+    """A rule of an existing CRD, which is not empty, with its message.
 
     `declared` is the type of `self`. The message is None without a messageExpression, or if the rule does not
     compile.
     """
-    variables = _variables(declared.type())
-    found: list[tuple[Expression, Expression | None]] = []
-    for rule in schema.get(VALIDATIONS, ()):
-        if not trim_space(rule.get("rule", "")):
-            continue
-        known = variables[bool(rule.get("optionalOldSelf"))]
-        expression, message = _examined(rule["rule"], known, _RULE, stored=True), None
-        if rule.get("messageExpression") and expression.tree is not None:
-            message = _examined(rule["messageExpression"], known, _MESSAGE, stored=True)
-        found.append((expression, message))
-    return found
+    variables = _variables(declared.type())[bool(rule.get("optionalOldSelf"))]
+    expression, message = _examined(rule["rule"], variables, _RULE, stored=True), None
+    if rule.get("messageExpression") and expression.tree is not None:
+        message = _examined(rule["messageExpression"], variables, _MESSAGE, stored=True)
+    return expression, message
 
 
 def _verdict(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import Declared, Expression, stored_rules
+from crdkeeper.apiserver.cel.compilation import Declared, Expression, stored_rule
 from crdkeeper.apiserver.cel.expressions import (
     CountedProgram,
     Program,
@@ -100,24 +100,18 @@ def field_declaration(owner: Declared | None, name: str, schema: Schema) -> Decl
 
 def compiled_rules(schema: Schema, declared: Declared) -> list[CompiledRule]:
     """The rules of a node with this type, in their order, without the empty ones."""
-    rules = [each for each in schema.get(VALIDATIONS, []) if trim_space(each.get("rule", ""))]
     return [
-        _compiled(schema, declared, at, rule, *expressions)
-        for at, (rule, expressions) in enumerate(zip(rules, stored_rules(schema, declared), strict=True))
+        _compiled(each, schema, declared)
+        for each in schema.get(VALIDATIONS, [])
+        if trim_space(each.get("rule", ""))
     ]
 
 
-def _compiled(
-    schema: Schema,
-    declared: Declared,
-    at: int,
-    rule: Schema,
-    expression: Expression,
-    message: Expression | None,
-) -> CompiledRule:
+def _compiled(rule: Schema, schema: Schema, declared: Declared) -> CompiledRule:
+    expression, message = stored_rule(rule, declared)
     try:
-        program = _program(expression, lambda: stored_rules(schema, declared)[at][0])
-        said = None if message is None else _program(message, lambda: stored_rules(schema, declared)[at][1])
+        program = _program(expression, lambda: stored_rule(rule, declared)[0])
+        said = None if message is None else _program(message, lambda: stored_rule(rule, declared)[1])
         field_path = _field_path(rule, schema)
     except (Indeterminate, ServerFails) as error:
         return _rule(rule, None, None, "", left=str(error))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.cel.types.checker import check
 from tests.unit.apiserver.objects.samples import INTEGER, PRESERVE, TEXT, admitted, resource, said, thing
 
 LIST: Any = {"type": "array", "items": INTEGER}
@@ -124,6 +125,19 @@ def test_ordinary_rules_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("crdkeeper.apiserver.objects.rulecompilation.CountedProgram", fail)
     schema = resource(a=sorted_by(RULE))
     assert said(schema.admit(thing(a=[0] * 500), None)) == []
+
+
+def test_a_rule_that_is_counted_is_compiled_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+
+    def noted(*args: Any, **options: Any) -> Any:
+        compiled.append(args)
+        return check(*args, **options)
+
+    monkeypatch.setattr("crdkeeper.apiserver.cel.compilation.check", noted)
+    schema = sorted_by(RULE, *(f"self.size() != {i}" for i in range(9)))
+    assert said(admitted(schema, [0] * WITHIN)) == []
+    assert len(compiled) == 2 * 10
 
 
 SCRIPTS = {"type": "object", "properties": {"name": TEXT, "script": TEXT}}
