@@ -6,8 +6,8 @@ The entry point of the compile-time half of the engine:
   `field`, `items` and `values` lead down. It knows the type of `self` and how often the node can occur.
 - `compile_rules(place, …)` gives one `Compilation` for each rule of the node: the errors of the rule and of
   its messageExpression in the server's words, and their costs.
-- `stored_rule(rule, declared)` gives one of the rules by which objects are validated: the same without costs,
-  with the syntax trees.
+- `stored_rule(rule, declared, …)` gives one of the rules by which objects are validated: the same without
+  costs, with the syntax trees. An `ExpansionLimit` is for all rules of a schema.
 - `cost_problem(…)` formats the error for a cost over the limit.
 
 Follows Compile of k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go) and the
@@ -41,6 +41,7 @@ __all__ = [
     "CannotDeclare",
     "Compilation",
     "Declared",
+    "ExpansionLimit",
     "Expression",
     "RulePlace",
     "RuleVerdict",
@@ -61,6 +62,8 @@ CONTRIBUTED: Final = (
 
 _USUAL_LENGTH = 2000
 _TOO_DEEP = "the expression is nested too deeply to be checked here"
+_MOST_EXPANDED = 200_000
+"""How many nodes the macros of all rules of a schema may make: each takes up to 20 µs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,16 +195,35 @@ class Expression:
     checked: Checked | None = None
 
 
-def stored_rule(rule: Mapping[str, Any], declared: Declared) -> tuple[Expression, Expression | None]:
+class ExpansionLimit:
+    """Limits what the macros of all rules of a schema make beyond the characters of their texts."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _MOST_EXPANDED
+
+    def spend(self, nodes: int) -> None:
+        """Raises UndecidedExpression for what is too much, which takes nothing from the others."""
+        if nodes > self._left:
+            raise UndecidedExpression("the rules of the schema expand to too much to be checked here")
+        self._left -= nodes
+
+
+def stored_rule(
+    rule: Mapping[str, Any], declared: Declared, limit: ExpansionLimit | None = None
+) -> tuple[Expression, Expression | None]:
     """A rule of an existing CRD, which is not empty, with its message.
 
     `declared` is the type of `self`. The message is None without a messageExpression, or if the rule does not
-    compile.
+    compile. What exceeds the limit is left to the server.
     """
+    spend = None if limit is None else limit.spend
     variables = _variables(declared.type())[bool(rule.get("optionalOldSelf"))]
-    expression, message = _examined(rule["rule"], variables, _RULE, stored=True), None
+    expression = _examined(rule["rule"], variables, _RULE, stored=True, spend=spend)
+    message = None
     if rule.get("messageExpression") and expression.tree is not None:
-        message = _examined(rule["messageExpression"], variables, _MESSAGE, stored=True)
+        message = _examined(rule["messageExpression"], variables, _MESSAGE, stored=True, spend=spend)
     return expression, message
 
 

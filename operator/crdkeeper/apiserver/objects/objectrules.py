@@ -28,6 +28,7 @@ from crdkeeper.apiserver.objects.rulebudget import (
 from crdkeeper.apiserver.objects.rulecompilation import (
     CompiledRule,
     Declared,
+    ExpansionLimit,
     RuleSubject,
     Variables,
     compiled_rules,
@@ -131,7 +132,7 @@ class RuleWalk:
     @cached_property
     def _root(self) -> "_Rules":
         declared = declaration(self._node.schema, root=self._is_root)
-        return _Rules(self._node, declared, root=self._is_root)
+        return _Rules(self._node, declared, ExpansionLimit(), root=self._is_root)
 
     def check(
         self,
@@ -190,26 +191,30 @@ class _Rules:
         "_subject",
     )
 
-    def __init__(self, node: ObjectNode, declared: Declared | None, *, root: bool) -> None:
+    def __init__(
+        self, node: ObjectNode, declared: Declared | None, limit: ExpansionLimit, *, root: bool
+    ) -> None:
         self._node = node
         self._has_no_type = declared is None
-        self._rules: list[CompiledRule] = [] if declared is None else compiled_rules(node.schema, declared)
+        self._rules: list[CompiledRule] = []
+        if declared is not None:
+            self._rules = compiled_rules(node.schema, declared, limit)
         self._sees_old = any(each.uses_old for each in self._rules)
         self._may_see_old = not self._sees_old and any(
             each.program is None and each.problem is None for each in self._rules
         )
         self._subject = RuleSubject(node.schema, root=root or node.embedded)
         self._properties = {
-            name: _Rules(each, found, root=False)
+            name: _Rules(each, found, limit, root=False)
             for name, each in node.properties.items()
             if each.has_rules and (found := field_declaration(declared, name, each.schema)) is not None
         }
         element = None if declared is None else declared.element
         self._additional = self._items = None
         if node.additional is not None and node.additional.has_rules:
-            self._additional = _Rules(node.additional, element, root=False)
+            self._additional = _Rules(node.additional, element, limit, root=False)
         if node.items is not None and node.items.has_rules:
-            self._items = _Rules(node.items, element, root=False)
+            self._items = _Rules(node.items, element, limit, root=False)
 
     def check(self, value: Any, old: Any, ratchet: _Ratchet, run: RuleRun) -> _Said | None:
         """Check a value against the rules; null is always valid. Raises OverLimit."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import Declared, Expression, stored_rule
+from crdkeeper.apiserver.cel.compilation import Declared, ExpansionLimit, Expression, stored_rule
 from crdkeeper.apiserver.cel.expressions import (
     CountedProgram,
     Program,
@@ -23,6 +23,7 @@ from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 __all__ = [
     "CompiledRule",
     "Declared",
+    "ExpansionLimit",
     "RuleProgram",
     "RuleSubject",
     "Variables",
@@ -98,17 +99,17 @@ def field_declaration(owner: Declared | None, name: str, schema: Schema) -> Decl
     return None if owner is None else owner.fields.get(escaped)
 
 
-def compiled_rules(schema: Schema, declared: Declared) -> list[CompiledRule]:
+def compiled_rules(schema: Schema, declared: Declared, limit: ExpansionLimit) -> list[CompiledRule]:
     """The rules of a node with this type, in their order, without the empty ones."""
     return [
-        _compiled(each, schema, declared)
+        _compiled(each, schema, declared, limit)
         for each in schema.get(VALIDATIONS, [])
         if trim_space(each.get("rule", ""))
     ]
 
 
-def _compiled(rule: Schema, schema: Schema, declared: Declared) -> CompiledRule:
-    expression, message = stored_rule(rule, declared)
+def _compiled(rule: Schema, schema: Schema, declared: Declared, limit: ExpansionLimit) -> CompiledRule:
+    expression, message = stored_rule(rule, declared, limit)
     try:
         program = _program(expression, lambda: stored_rule(rule, declared)[0])
         said = None if message is None else _program(message, lambda: stored_rule(rule, declared)[1])

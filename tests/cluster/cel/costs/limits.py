@@ -17,7 +17,12 @@ from crdkeeper.apiserver.cel.types.declared import declare
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.objects.defaulting import fill
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
-from crdkeeper.apiserver.objects.rulecompilation import RuleSubject, Variables, compiled_rules
+from crdkeeper.apiserver.objects.rulecompilation import (
+    ExpansionLimit,
+    RuleSubject,
+    Variables,
+    compiled_rules,
+)
 from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.props import SCHEMA, VALIDATIONS
@@ -135,7 +140,7 @@ class Kind:
         self._node = ObjectNode(decoded)
         declared = declare(decoded, root=False)
         assert declared is not None
-        self._rules = compiled_rules(decoded, declared)
+        self._rules = compiled_rules(decoded, declared, ExpansionLimit())
         self._subject = RuleSubject(decoded, root=False)
         self._first = len(before)
 

@@ -138,6 +138,19 @@ def test_a_message_that_sees_the_old_value_if_a_rule_that_is_left_does_is_left_t
     assert [each.message for each in created.violations] == ["Invalid value: 1: failed rule: self > 1"]
 
 
+def test_rules_that_expand_to_too_much_in_all_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crdkeeper.apiserver.cel.compilation._MOST_EXPANDED", 2_500)
+    # Each link doubles the nodes: there are 885 after six.
+    doubled = rule("optional.of(self)" + ".optMap(a, a)" * 6 + ".hasValue()")
+    fields = {f"f{i}": ruled(TEXT, doubled) for i in range(10)}
+    schema = {"type": "object", "properties": {**fields, "z": ruled(INTEGER, rule("self > 1"))}}
+    found = admitted(schema, {**dict.fromkeys(fields, "x"), "z": 1})
+    assert 0 < len(found.unchecked) < 10
+    why = "the rules of the schema expand to too much to be checked here"
+    assert {each.reason for each in found.unchecked} == {f"{doubled['rule']}: {why}"}
+    assert [each.message for each in found.violations] == ["Invalid value: 1: failed rule: self > 1"]
+
+
 def test_rules_wait_until_the_object_has_the_right_types() -> None:
     schema = {"type": "object", "properties": {"b": TEXT, "c": ruled(INTEGER, rule("false"))}}
     assert said(admitted(schema, {"b": 1, "c": 1})) == [
