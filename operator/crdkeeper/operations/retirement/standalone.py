@@ -28,6 +28,7 @@ from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidenc
 from crdkeeper.core.retirement.since import versions_changed_at
 from crdkeeper.core.retirement.standing import report
 from crdkeeper.core.retirement.steps import Decision, decide, holds_up, unmade
+from crdkeeper.operations.migration.standalone import UnknownResource
 from crdkeeper.operations.retirement.rights import rights_to_retire
 from crdkeeper.operations.retirement.run import (
     FIELD_MANAGER,
@@ -63,7 +64,7 @@ class StandaloneRetirement:
     owner: VersionRetirement
     say: Callable[[str], None]
     migrate: Callable[[], Awaitable[str]]
-    """Returns why it did not succeed; nothing if it did."""
+    """Returns why it did not succeed; nothing if it did. Raises UnknownResource if the CRD is gone."""
     audit: ReadAudit | None = None
     _taken: TakenEvidence | None = field(default=None, init=False)
     _failed: int = field(default=0, init=False)
@@ -98,6 +99,8 @@ class StandaloneRetirement:
                 try:
                     await self._review(decision)
                     failure = await self.migrate()
+                except UnknownResource:
+                    continue  # the CRD was deleted since the look, which the next one says
                 except (ApiError, Unreachable) as error:
                     await self._outlast(error, wait=wait)
                     continue
