@@ -7,6 +7,7 @@ from crdkeeper.api.meta import API_VERSION
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.cli.migrate.narration import failure, interruption, outcome, refused_table
 from crdkeeper.cli.output.printing import line, lines, print_json
+from crdkeeper.cluster.resources.kinds import OfAnotherRelease
 from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.core.migration.choice import NameTaken
@@ -15,7 +16,7 @@ from crdkeeper.operations.migration.standalone import UnknownResource, succeeded
 from crdkeeper.operations.migration.together import Attempt
 from crdkeeper.operations.rights import NotPermitted
 
-_EXPECTED = (UnknownResource, NotInstalled, NameTaken, NotPermitted, ApiError, Unreachable)
+_EXPECTED = (UnknownResource, NotInstalled, NameTaken, NotPermitted, OfAnotherRelease, ApiError, Unreachable)
 _NAMED = 20
 
 

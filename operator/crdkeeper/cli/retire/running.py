@@ -23,6 +23,7 @@ from crdkeeper.cli.retire.naming import (
 )
 from crdkeeper.cli.retire.narration import audited_object, details
 from crdkeeper.cli.signals import Signalled, until_signal
+from crdkeeper.cluster.resources.kinds import OfAnotherRelease
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.request import Request
@@ -174,7 +175,10 @@ async def _migrate(client: Client, owner: VersionRetirement, display: Display) -
         "api_server_leases": owner.spec.migration.api_server_leases,
     }
     work = Standalone(client, Request(owner.spec.resource, options), watch=display.show, say=display.say)
-    await work.run()
+    try:
+        await work.run()
+    except OfAnotherRelease as error:
+        return f"{error}."
     if work.migration is None or succeeded(work.migration):
         return ""
     return failure(work.migration, gone=work.gone, followed=work.followed)

@@ -18,6 +18,13 @@ from crdkeeper.core.policy.reading import read_policy
 _K = TypeVar("_K", bound=Kind)
 
 
+class OfAnotherRelease(Exception):
+    """Another release of crdkeeper has written the object, and this one cannot parse it."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"{kind} {name} is of another release, and this one cannot read it")
+
+
 def _path(plural: str, name: str = "") -> str:
     base = f"/apis/{GROUP}/{VERSION}/{plural}"
     return f"{base}/{name}" if name else base
@@ -150,9 +157,12 @@ async def apply_report(client: Client, metadata: Mapping[str, Any]) -> ObjectMet
 
 
 async def get_migration(client: Client, name: str) -> StorageMigration | None:
-    """The StorageMigration; None if there is none."""
+    """The StorageMigration; None if there is none. Raises OfAnotherRelease, ApiError and Unreachable."""
     found = await find(client, _path(StorageMigration.plural, name))
-    return StorageMigration.model_validate(found) if found is not None else None
+    try:
+        return StorageMigration.model_validate(found) if found is not None else None
+    except ValidationError as error:
+        raise OfAnotherRelease(StorageMigration.model_fields["kind"].default, name) from error
 
 
 async def create_migration(

@@ -8,7 +8,7 @@ another one took over. So each write requires the resourceVersion that the previ
 from collections import deque
 
 from crdkeeper.api.storagemigration import StorageMigration, StorageMigrationStatus
-from crdkeeper.cluster.resources.kinds import get_migration, put_status
+from crdkeeper.cluster.resources.kinds import OfAnotherRelease, get_migration, put_status
 from crdkeeper.cluster.transport.client import ApiError, Client
 
 _ATTEMPTS = 10
@@ -30,6 +30,7 @@ class StatusRecord:
     async def save(self, migration: StorageMigration) -> bool:
         """Apply the whole status. False if the object is gone or someone else has written a status.
 
+        So it is also if another release has written the object, and this one cannot read it any more.
         Raises ApiError, also if others write to the object all the time, or Unreachable.
         """
         status = _without_shards(migration.status)
@@ -52,8 +53,11 @@ class StatusRecord:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _catch_up(self, migration: StorageMigration) -> bool:
-        """Take over the object's new version; False if anyone else has changed its status."""
-        now = await get_migration(self._client, migration.metadata.name)
+        """Take over the object's new version; False if anyone else has changed its status, or may have."""
+        try:
+            now = await get_migration(self._client, migration.metadata.name)
+        except OfAnotherRelease:
+            return False
         if now is None or now.metadata.uid != migration.metadata.uid:
             return False
         status = _without_shards(now.status)

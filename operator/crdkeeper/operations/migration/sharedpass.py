@@ -45,7 +45,7 @@ class SharedPass:
         return None, self.tally.scanned
 
     async def run(self, token: str | None) -> None:
-        """Return when all parts are done. Raises Interrupted, ApiError or Unreachable."""
+        """Return when all parts are done. Raises Interrupted, OfAnotherRelease, ApiError or Unreachable."""
         terms = [each.term for each in (await self._look()).parts]
         while True:
             shards = await self._look()

@@ -113,7 +113,10 @@ class Sharing:
     _not_before: float = field(default=0.0, init=False)
 
     async def run(self) -> None:
-        """Return at the end of the migration, successful or not. Raises NotInstalled or ApiError."""
+        """Return at the end of the migration, successful or not.
+
+        Raises NotInstalled, OfAnotherRelease or ApiError.
+        """
         ended_before, told = self.migration.status.completion_time, False
         try:
             while True:

@@ -15,7 +15,12 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover, list_resources
-from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations_of
+from crdkeeper.cluster.resources.kinds import (
+    OfAnotherRelease,
+    create_migration,
+    get_migration,
+    list_migrations_of,
+)
 from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
@@ -105,7 +110,8 @@ class Standalone:
     async def run(self) -> None:
         """Run or follow the migration to its end, successful or not.
 
-        Raises UnknownResource, NotInstalled, NotPermitted, ApiError or Unreachable.
+        Raises UnknownResource, NotInstalled, NotPermitted, ApiError or Unreachable; OfAnotherRelease if its
+        object cannot be read any more.
         """
         try:
             await self._run()
@@ -306,7 +312,7 @@ class Standalone:
             waited = 0.0
             try:
                 seen = await get_migration(self.client, name)
-            except (ApiError, Unreachable):
+            except (ApiError, Unreachable, OfAnotherRelease):
                 continue  # the run meets the same problem, and reports it
             if seen is not None and seen.metadata.uid == uid:
                 seen.spec = self.request.applied_to(seen.spec)

@@ -10,13 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
-
 from crdkeeper.api.versionretirement import MIGRATED, UNUSED, VersionRetirement
 from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.resources.definitions import get_definition_object, patch_definition
-from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations_of
+from crdkeeper.cluster.resources.kinds import (
+    OfAnotherRelease,
+    create_migration,
+    get_migration,
+    list_migrations_of,
+)
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.migration.evidence import DENIED
 from crdkeeper.core.retirement.changes import changed, is_another, pinned
@@ -133,7 +136,7 @@ async def _taken(client: Client, owner: VersionRetirement, name: str) -> State |
     """Why an existing migration is not the one to create; None if it is, or is gone again."""
     try:
         found = await get_migration(client, name)
-    except ValidationError:
+    except OfAnotherRelease:
         why = "cannot be read"
     else:
         if found is None or found.spec.resource == owner.spec.resource:

@@ -1,4 +1,4 @@
-"""What `crdkeeper retire` says of an outage of the API server, and of a CRD that is deleted meanwhile."""
+"""What `crdkeeper retire` says of an outage of the API server, and of a migration that cannot be made."""
 
 from typing import Any, Self
 
@@ -7,10 +7,14 @@ from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
 from crdkeeper.cli.retire import running
+from crdkeeper.cluster.resources.kinds import OfAnotherRelease
 from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.operations.migration.standalone import Standalone
 from tests.unit.core.retirement.cases import definition, entry
 from tests.unit.operations.retirement.scene import CRD, Api
 from tests.unit.operations.retirement.scene import gathered as gathered  # a fixture
+
+STORED = definition(entry("v1alpha1", deprecated=True, served=False), entry("v1"), stored=("v1alpha1", "v1"))
 
 
 class Session(Api):
@@ -65,8 +69,7 @@ def test_what_is_no_outage_is_not_called_one(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("gathered")
 def test_a_crd_that_is_deleted_before_the_migration_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = ("v1alpha1", "v1")
-    api = Vanishing(definition(entry("v1alpha1", deprecated=True, served=False), entry("v1"), stored=stored))
+    api = Vanishing(STORED)
     api.objects |= {"/api": {}, "/apis": {}}  # discovery, which has nothing of a similar name
     result = retire(monkeypatch, api)
     assert (result.exit_code, CRD in api.objects) == (1, False), result.output
@@ -74,3 +77,15 @@ def test_a_crd_that_is_deleted_before_the_migration_is_gone(monkeypatch: pytest.
         "Error: DefinitionNotFound: There is no CustomResourceDefinition dbs.example.com."
     ]
     assert "DefinitionNotFound" in result.stdout
+
+
+@pytest.mark.usefixtures("gathered")
+def test_a_migration_that_another_release_writes_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(_: Standalone) -> None:
+        raise OfAnotherRelease("StorageMigration", "m")
+
+    monkeypatch.setattr(Standalone, "run", run)
+    result = retire(monkeypatch, Session(STORED))
+    assert result.exit_code == 1, result.output
+    said = "StorageMigration m is of another release, and this one cannot read it."
+    assert result.stderr.splitlines()[-1:] == [f"Error: MigrationFailed: {said}"]

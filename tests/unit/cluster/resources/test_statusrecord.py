@@ -39,3 +39,9 @@ def test_writes_of_others_to_the_parts_do_not_stop_it() -> None:
 def test_it_gives_up_if_they_never_end() -> None:
     with pytest.raises(ApiError, match="Conflict"):
         saved(Shared(conflicts=100))
+
+
+def test_what_another_release_has_rewritten_is_left_to_it() -> None:
+    api = Shared(conflicts=1)
+    api.objects[PATH]["spec"]["mode"] = "Later"
+    assert not saved(api)
