@@ -1,8 +1,9 @@
 """`crdkeeper retire status`: the VersionRetirements of the cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -13,10 +14,14 @@ from crdkeeper.cli.output.printing import Trouble, line, lines, print_json, prin
 from crdkeeper.cli.output.table import table
 from crdkeeper.cli.retire.narration import HEADERS, details, row
 from crdkeeper.cluster.resources.access import Right
+from crdkeeper.cluster.resources.kinds import OfAnotherRelease
 from crdkeeper.cluster.resources.retirements import list_retirements
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.text import shortened
 from crdkeeper.operations.rights import explained
+
+_NAMED: Final = 20
 
 
 @click.command()
@@ -39,7 +44,8 @@ def status(
     That includes the change that is due, as a part of the manifest and as a patch. NAME is
     that of the VersionRetirement, or of its CRD.
     """
-    found, now = run_async(_read(Connection(kubeconfig, context)))
+    unread: set[str] = set()
+    found, now = run_async(_read(Connection(kubeconfig, context), unread))
     chosen = [each for each in found if not names or _is_named(each, names)]
     if output is not None:
         documents = [each.to_object() for each in chosen]
@@ -53,21 +59,32 @@ def status(
             lines(details(each))
     elif chosen:
         lines(table(HEADERS, [row(each, now) for each in chosen], with_headers=not no_headers))
-    else:
+    elif not unread:
         line("No VersionRetirements found.", err=True)
+    # Of which CRD they are is not known.
+    if others := sorted(unread.difference(names)):
+        left = shortened(others, _NAMED)
+        line(f"VersionRetirements of another release are not shown: {left}", err=True)
     missing = [each for each in names if not any(_is_named(one, (each,)) for one in chosen)]
     if missing:
-        raise Trouble(*(f"no VersionRetirement {each}" for each in missing))
+        raise Trouble(*(_why_missing(each, unread) for each in missing))
 
 
 def _is_named(retirement: VersionRetirement, names: Sequence[str]) -> bool:
     return retirement.metadata.name in names or str(retirement.spec.resource) in names
 
 
-async def _read(connection: Connection) -> tuple[list[VersionRetirement], datetime]:
+def _why_missing(name: str, unread: Collection[str]) -> str:
+    if name in unread:
+        return str(OfAnotherRelease("VersionRetirement", name))
+    return f"no VersionRetirement {name}"
+
+
+async def _read(connection: Connection, unread: set[str]) -> tuple[list[VersionRetirement], datetime]:
+    """Those that can be read, and the API server's time; the names of the others are added to `unread`."""
     needed = [Right("list", GROUP, VersionRetirement.plural)]
     async with Client(connection) as client, explained(client, needed):
-        found = await list_retirements(client)
+        found = await list_retirements(client, unread)
         if found is None:
             raise Trouble(
                 "The kind VersionRetirement is not installed. `crdkeeper retire PLURAL.GROUP VERSION` works "

@@ -25,6 +25,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.retirement.changes import own_warning
 from crdkeeper.core.retirement.changes import undo as undone
+from crdkeeper.core.text import shortened
 from crdkeeper.operations.retirement.rights import rights_to_undo
 from crdkeeper.operations.retirement.standalone import has_changed, undo_retirement
 from crdkeeper.operations.rights import DEFINITIONS, check_rights, explained
@@ -34,6 +35,7 @@ _UNDONE: Final = {"served": "served again", "deprecated": "no longer deprecated"
 _PATIENCE_SECONDS: Final = 10
 """How long to wait for an operator, which may not run."""
 _LOOK_SECONDS: Final = 0.5
+_NAMED: Final = 20
 _UNANSWERED: Final = (
     f"No operator has taken note of the suspension within {_PATIENCE_SECONDS} seconds. If one runs, "
     "it may still take a step: run the command again then."
@@ -54,8 +56,9 @@ def undo(
     the version with mode Execute are suspended first, and the operator has up to 10 seconds to take note of
     that. A version with a deprecationWarning stays deprecated: no retirement sets one.
 
-    Exit codes: 0 if it is done or nothing is to do; 1 if the change was refused, or the CRD has no such
-    version (any more).
+    Exit codes: 0 if it is done or nothing is to do; 1 if the change was refused, the CRD has no such version
+    (any more), or a VersionRetirement is of another release and cannot be read, so that nobody knows whether
+    to suspend it.
     """
     retirement_spec(resource, version)  # what it refuses names no version
     run_async(_told(Connection(kubeconfig, context), resource, version, yes=yes))
@@ -112,10 +115,22 @@ async def _take_back(client: Client, resource: GroupResource, version: str, crd:
 
 
 async def _executing(client: Client, resource: GroupResource, version: str) -> list[VersionRetirement]:
-    """The operator's retirements of the version that change the CRD unless suspended."""
+    """The operator's retirements of the version that change the CRD unless suspended.
+
+    Raises Trouble for any that cannot be read.
+    """
+    unread: set[str] = set()
+    found = await list_retirements(client, unread) or ()
+    if unread:
+        raise Trouble(
+            "VersionRetirements of another release cannot be read, and so not be suspended: "
+            f"{shortened(sorted(unread), _NAMED)}",
+            f"Use crdkeeper of that release. Or have none of them retire {version} of {resource}, and make "
+            "the change yourself that this command shows without --yes.",
+        )
     return [
         each
-        for each in await list_retirements(client) or ()
+        for each in found
         if (each.spec.resource, each.spec.version, each.spec.mode) == (resource, version, "Execute")
         and each.metadata.deletion_timestamp is None
     ]
@@ -148,6 +163,6 @@ async def _are_seen(client: Client, generations: Mapping[str | None, int]) -> bo
     """Whether the operator has seen these generations, by uid, of all that are still there."""
     return all(
         each.status.observed_generation >= generations[each.metadata.uid]
-        for each in await list_retirements(client) or ()
+        for each in await list_retirements(client, set()) or ()
         if each.metadata.uid in generations
     )

@@ -29,10 +29,21 @@ async def get_retirement(client: Client, name: str) -> VersionRetirement | None:
     return parse_retirement(found) if found is not None else None
 
 
-async def list_retirements(client: Client) -> list[VersionRetirement] | None:
-    """List all VersionRetirements; None if the kind is not installed."""
-    found = await find(client, _PATH)
-    return [parse_retirement(each) for each in found["items"]] if found is not None else None
+async def list_retirements(client: Client, unread: set[str]) -> list[VersionRetirement] | None:
+    """The VersionRetirements whose spec can be parsed; None if the kind is not installed.
+
+    The names of the others are added to `unread`. Raises ApiError and Unreachable.
+    """
+    listed = await find(client, _PATH)
+    if listed is None:
+        return None
+    found = []
+    for each in listed["items"]:
+        try:
+            found.append(parse_retirement(each))
+        except ValidationError:
+            unread.add(each["metadata"]["name"])
+    return found
 
 
 async def suspend_retirement(client: Client, name: str) -> VersionRetirement:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.storagemigration import GroupResource
+from crdkeeper.cli.output.printing import Trouble
 from crdkeeper.cli.retire.undoing import _undo
 from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.operations.rights import NotPermitted
 from tests import virtualtime
 from tests.unit.controllers.fakeapi import OURS
-from tests.unit.core.retirement.cases import definition, entry
+from tests.unit.core.retirement.cases import definition, entry, owner
 from tests.unit.operations.retirement.scene import CRD, RETIREMENT, Api
 
 RESOURCE = GroupResource(group="example.com", resource="dbs")
@@ -109,6 +110,17 @@ def test_no_right_to_change_is_needed_where_nothing_is_to_do(capsys: pytest.Capt
         api.failures = [("GET", f"{OURS}/versionretirements", ApiError(404, {"message": "not found"}))]
         assert undone(api, capsys, yes=yes) == [NOTHING]
         assert api.failures == []
+
+
+def test_one_that_cannot_be_read_is_named_before_anything_is_changed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = cluster(DEPRECATED)
+    spec = {**owner().to_object()["spec"], "mode": "Later"}
+    api.objects[f"{OURS}/versionretirements/newer"] = {"metadata": {"name": "newer"}, "spec": spec}
+    with pytest.raises(Trouble, match="another release cannot be read, and so not be suspended: newer"):
+        undone(api, capsys)
+    assert (api.written, left(api)) == ({}, DEPRECATED)
 
 
 def test_a_deprecation_with_a_text_stays(capsys: pytest.CaptureFixture[str]) -> None:
