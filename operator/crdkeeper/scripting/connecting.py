@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from requests.structures import CaseInsensitiveDict
 
-from crdkeeper.core.kubeconfig.context import current_context, user_of
+from crdkeeper.core.kubeconfig.context import current_context, has_content, user_of
 from crdkeeper.core.kubeconfig.credentials import check_plugin, take_id_token
 from crdkeeper.core.kubeconfig.error import MALFORMED, KubeconfigError
 from crdkeeper.core.kubeconfig.impersonation import impersonation
@@ -83,7 +83,8 @@ def _read(
     files: str, context: str | None, into: Configuration, directory: str
 ) -> tuple[str, Mapping[str, str]]:
     """Read a context, and return its namespace, and headers that go with its credentials."""
-    merged = KubeConfigMerger(files)
+    filled = os.pathsep.join(each for each in files.split(os.pathsep) if not _is_empty(Path(each)))
+    merged = KubeConfigMerger(filled or files)  # which says that the file is empty
     documents = merged.config_files.values()
     loader = KubeConfigLoader(
         merged.config,
@@ -98,6 +99,11 @@ def _read(
     loader.load_and_set(into)
     check_plugin(user, into.api_key.get("BearerToken"), into.cert_file)
     return str(found.get("namespace") or "default"), headers
+
+
+def _is_empty(path: Path) -> bool:
+    # What is no file, such as a pipe, can be read only once.
+    return path.is_file() and not has_content(path.read_bytes())
 
 
 def _impersonation(user: Mapping[str, Any]) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ def run(*args: str) -> Result:
     ("content", "words"),
     [
         (None, "there is no"),
-        ("", "does not support item assignment"),
+        ("", "there is nothing in"),
         ("contexts: [", "while parsing a flow node"),
         ("contexts: []", "Expected key current-context"),
     ],

@@ -159,6 +159,26 @@ def test_a_malformed_kubeconfig_beside_another_is_an_error(
         connect()
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_an_empty_kubeconfig_beside_another_is_passed_over(
+    first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.touch()
+    with serving(refusal(404)) as server:
+        whole = kubeconfig(tmp_path / "config", server.url)
+        files = (other, whole) if first else (whole, other)
+        monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, files)))
+        ask(connect())
+    assert [token(each) for each in server.requests] == ["t1"]
+
+
+def test_the_only_kubeconfig_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "config").touch()
+    with pytest.raises(ConnectError, match=r"config file is empty$"):
+        connect(tmp_path / "config")
+
+
 def test_nobody_is_asked_without_the_credentials_of_the_plugin(tmp_path: Path) -> None:
     """It would be as system:anonymous."""
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}

@@ -27,6 +27,7 @@ from crdkeeper.cluster.transport.http1 import Http1Pool
 from crdkeeper.cluster.transport.kubeconfig import ContextRead, read_context, set_proxy
 from crdkeeper.cluster.transport.shallow import ShallowResponse
 from crdkeeper.cluster.transport.tls import ClientContext, verifying
+from crdkeeper.core.kubeconfig.context import has_content
 from crdkeeper.core.kubeconfig.error import MALFORMED, KubeconfigError
 
 CONNECT_SECONDS = 10.0
@@ -149,11 +150,17 @@ class Connection:
         return ContextRead(None, _pod_namespace(), loaded)
 
     def _files(self) -> str:
-        """The kubeconfig; the environment variable may list several paths, of which one must exist."""
+        """The kubeconfig; the environment variable may list several paths, of which one must have content.
+
+        Raises OSError, and ValueError if none has.
+        """
         files = str(self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG)
-        if not any(Path(each).exists() for each in files.split(os.pathsep)):
+        found = [each for each in files.split(os.pathsep) if each and Path(each).exists()]
+        if not found:
             raise FileNotFoundError(f"there is no {files}")
-        return files
+        if filled := [each for each in found if not _is_empty(Path(each))]:
+            return os.pathsep.join(filled)
+        raise ValueError(f"there is nothing in {files}")
 
     def _in_cluster(self) -> bool:
         chosen = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")
@@ -273,6 +280,11 @@ def _tls(loaded: Configuration, *, certified: bool) -> ClientContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _is_empty(path: Path) -> bool:
+    # What is no file, such as a pipe, can be read only once.
+    return path.is_file() and not has_content(path.read_bytes())
 
 
 def _pod_namespace() -> str:

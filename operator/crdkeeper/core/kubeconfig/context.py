@@ -1,7 +1,18 @@
-"""What counts if KUBECONFIG lists several files: the current context, and entries with the same name."""
+"""Of several kubeconfigs: which of them count, the current context, and entries with the same name."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+
+def has_content(written: bytes) -> bool:
+    """Whether a kubeconfig has more than comments: if not, it counts for nothing.
+
+    kubectl passes over such a file, as after `touch`, and the libraries refuse it.
+    """
+    return any(
+        each.partition(b"#")[0].strip() not in (b"", b"---")  # which begins a document
+        for each in written.splitlines()
+    )
 
 
 def current_context(files: Iterable[Mapping[str, Any]]) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-MALFORMED: Final = "A kubeconfig is malformed: it is empty, or an entry lacks its name."
+MALFORMED: Final = "A kubeconfig is malformed: it is no mapping, or an entry lacks its name."
 """What makes the libraries raise LookupError or AttributeError."""
 
 

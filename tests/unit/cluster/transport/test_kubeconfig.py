@@ -303,7 +303,7 @@ async def test_nobody_is_told_the_password_of_the_proxy(tmp_path: Path) -> None:
         chain = chain.__cause__
 
 
-@pytest.mark.parametrize("written", ["", "clusters:\n- name: a\n- cluster:\n", "users:\n- user: {}\n", "[]"])
+@pytest.mark.parametrize("written", ["clusters:\n- name: a\n- cluster:\n", "users:\n- user: {}\n", "[]"])
 async def test_a_kubeconfig_that_is_just_being_written_is_waited_for(
     written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

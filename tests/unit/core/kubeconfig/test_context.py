@@ -1,10 +1,24 @@
-"""Of several kubeconfigs, the current context is the one that kubectl takes."""
+"""Of several kubeconfigs, those count that kubectl takes, and the current context is that of kubectl."""
 
 from typing import Any
 
 import pytest
 
-from crdkeeper.core.kubeconfig.context import current_context
+from crdkeeper.core.kubeconfig.context import current_context, has_content
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        (b"", False),
+        (b" \r\n\n", False),
+        (b"# users: []\n--- # none\n", False),
+        (b"# none\nusers: []  # none", True),
+        (b"{}", True),
+    ],
+)
+def test_comments_are_no_content(written: bytes, found: bool) -> None:
+    assert has_content(written) == found
 
 
 @pytest.mark.parametrize(
