@@ -114,6 +114,8 @@ async def run_operator(options: OperatorOptions) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if not await _loaded(options.connection, stop):
+        return 0
     async with Client(options.connection) as client:
         lease = Lease(
             client,
@@ -132,6 +134,20 @@ async def run_operator(options: OperatorOptions) -> int:
         finally:
             beating.cancel()
             await runner.cleanup()
+
+
+async def _loaded(connection: Connection, stop: asyncio.Event) -> bool:
+    """Read the configuration; False if stopped before: an exec plugin of a kubeconfig may never end."""
+    tasks = loading, stopping = asyncio.create_task(connection.load()), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            loading.result()
+        return loading.done()
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _lead(

@@ -137,6 +137,20 @@ async def test_nothing_is_written_once_leadership_is_lost(
     assert [each for each, late in writes.seen if late] == []
 
 
+async def test_a_signal_ends_it_while_the_kubeconfig_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exec plugin of it may never end."""
+
+    async def load(_: Connection) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Connection, "load", load)
+    async with asyncio.timeout(30):
+        assert await run_operator(tmp_path, "http://127.0.0.1:1") == 0
+
+
 @pytest.mark.parametrize("holder", ["me", ""], ids=["renewing", "acquiring"])
 async def test_a_lease_that_is_being_written_at_a_signal_is_released(
     tmp_path: Path, watches: None, holder: str
