@@ -166,7 +166,18 @@ TEXTS: Any = {"type": "array", "items": {"type": "string"}}
 NUMBERS: Any = {"type": "object", "additionalProperties": {"type": "integer"}}
 LISTS: Any = {
     "type": "object",
-    "properties": {"l": TEXTS, "s": {**TEXTS, "x-kubernetes-list-type": "set"}, "m": NUMBERS, "n": NUMBERS},
+    "properties": {
+        "l": TEXTS,
+        "s": {**TEXTS, "x-kubernetes-list-type": "set"},
+        "k": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]},
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["n"],
+        },
+        "m": NUMBERS,
+        "n": NUMBERS,
+    },
 }
 
 
@@ -181,13 +192,20 @@ LISTS: Any = {
         ("self.l == self.m.map(k, k)", None),
         ("[self.l] == [self.m.map(k, k)]", None),
         ("(self.l + self.m.map(k, k))[0] == 'a'", None),
-        ("(self.s + self.m.map(k, k))[0] == 'a'", None),
+        ("(self.s + self.m.map(k, k))[0] == 'a'", True),
+        ("(self.s + self.m.map(k, k + k)).size()", 4),
+        ("'bb' in self.s + self.m.map(k, k + k)", True),
+        ("(self.s + self.m.map(k, k + k))[0] == 'a'", None),
+        ("(self.s + self.m.map(k, k + k)) == ['a', 'b', 'aa', 'aa']", None),
+        ("(self.s + self.m.map(k, k + k) + ['a']).size()", None),
+        ("(self.k + dyn(self.m.map(k, {'n': k}))).size()", None),
+        ("(self.k + dyn(self.m.map(k, {'n': k + k}))).size()", 3),
     ],
 )
 def test_a_list_made_from_a_map_has_no_order_beside_one_of_the_object(
     expression: str, expected: object
 ) -> None:
-    data = {"l": ["a", "b"], "s": ["a", "b"], "m": {"a": 1, "b": 2}}
+    data = {"l": ["a", "b"], "s": ["a", "b"], "k": [{"n": "a"}], "m": {"a": 1, "b": 2}}
     if expected is None:
         with pytest.raises(Indeterminate, match=NO_ORDER):
             value(expression, data, LISTS)

@@ -62,6 +62,13 @@ GIVES: dict[str, tuple[Any, Any, str, Any, Any]] = {
     "a list in order": (map_of(STRING), list_of(STRING), "self.map(k, k).sort()", {"b": "", "a": ""}, AB),
     "a list from a map": (map_of(STRING), list_of(STRING), "self.map(k, k)", {"b": "", "a": ""}, AB),
     "a list and one from a map": (BOTH, list_of(STRING), "self.l + self.m.map(k, k)", LISTED, MERGED),
+    "a set and a list from a map": (
+        obj(l={**list_of(STRING), "x-kubernetes-list-type": "set"}, m=map_of(STRING)),
+        list_of(STRING),
+        "self.l + self.m.map(k, k)",
+        LISTED,
+        MERGED,
+    ),
     "such lists in one": (
         BOTH,
         list_of(STRING),

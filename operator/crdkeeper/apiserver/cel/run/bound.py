@@ -339,6 +339,7 @@ class MergedMapList(ListValue):
     """The result of adding to a list of type map."""
 
     __slots__ = ("_elements", "_names")
+    replaces = True
 
     def __init__(self, elements: list[Value], names: tuple[str, ...]) -> None:
         self._elements = elements

@@ -81,7 +81,7 @@ def _concatenated(left: Value, right: Value) -> Value:
         made = left + others if others else left
     else:
         return right
-    return without_order(made, right) if type(right) is Unordered else made
+    return without_order(left, right, made) if type(right) is Unordered else made
 
 
 def subtract(left: Value, right: Value) -> Value:

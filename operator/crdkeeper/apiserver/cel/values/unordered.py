@@ -51,14 +51,16 @@ class Unordered(ListValue):
     """A list of at least two elements in unknown order.
 
     Only the first ones, `ordered` of them, may be where they are for the server: what the others were added
-    to.
+    to. One that `grows` has the rules of usual lists for equality and for what is added next, and not those of
+    a set or a list with keys.
     """
 
-    __slots__ = ("_elements", "ordered")
+    __slots__ = ("_elements", "_grows", "ordered")
     has_order = False
 
-    def __init__(self, elements: list[Value], ordered: int = 0) -> None:
+    def __init__(self, elements: list[Value], ordered: int = 0, *, grows: bool = True) -> None:
         self._elements = elements
+        self._grows = grows
         self.ordered = ordered
 
     def elements(self) -> list[Value]:
@@ -77,7 +79,8 @@ class Unordered(ListValue):
         if len(others) != len(self._elements):
             return False
         types = {type(each) for each in (*self._elements, *others)}
-        if len(types) == 1 and types <= _COUNTABLE and Counter(self._elements) != Counter(others):
+        countable = self._grows and len(types) == 1 and types <= _COUNTABLE
+        if countable and Counter(self._elements) != Counter(others):
             return False
         raise unknown_order()
 
@@ -86,20 +89,25 @@ class Unordered(ListValue):
         return in_elements(self._elements, value)
 
     def plus(self, other: Sequence[Value]) -> Value:
-        """All elements of both."""
+        """All elements of both. Raises Indeterminate if there are other rules for that."""
+        if not self._grows:
+            raise unknown_order()
         return Unordered([*self._elements, *other], self.ordered)
 
 
-def without_order(made: Value, added: Unordered) -> Value:
-    """The sum of a list and one in unknown order.
+def without_order(left: Value, added: Unordered, made: Value) -> Value:
+    """The sum `made` of a list and one in unknown order.
 
-    Raises Indeterminate for a set or a list with keys, which has rules of its own for what is added next.
+    Raises Indeterminate for a list with keys if the order may decide which elements it has.
     """
-    if type(made) is list:
-        return Unordered(made, len(made) - len(added.elements()) + added.ordered)
     if type(made) is Unordered:
         return made
-    raise unknown_order()
+    kept, elements = len(elements_of(left)), elements_of(made)
+    if type(made) is list:
+        return Unordered(made, kept + added.ordered)
+    if made.replaces and len(elements) < kept + len(added.elements()):
+        raise unknown_order()
+    return made if len(elements) == kept else Unordered(elements, kept, grows=False)
 
 
 def has_no_order(values: Value) -> bool:

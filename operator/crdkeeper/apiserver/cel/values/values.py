@@ -87,6 +87,8 @@ class ListValue:
     __slots__ = ()
     has_order = True
     """Whether the server has the elements in the same order each time."""
+    replaces = False
+    """Whether an element that is added may take the place of another one."""
 
     def elements(self) -> list[Value]:
         """All elements; the caller must not change the list."""
