@@ -138,7 +138,8 @@ async def run_operator(options: OperatorOptions) -> int:
 
 async def _loaded(connection: Connection, stop: asyncio.Event) -> bool:
     """Read the configuration; False if stopped before: an exec plugin of a kubeconfig may never end."""
-    tasks = loading, stopping = asyncio.create_task(connection.load()), asyncio.create_task(stop.wait())
+    loading = asyncio.create_task(connection.load())
+    tasks = (loading, asyncio.create_task(stop.wait()))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if loading.done():

@@ -37,8 +37,7 @@ COMMENTED = WARNED.replace(
     "crdkeeper: {", "# crdkeeper:ignore=composite-reserved as before\n              crdkeeper: {"
 )
 IGNORING = (
-    "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n"
-    "        {} *: as before\n  names:"
+    "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n        {} *: as before\n  names:"
 )
 ANNOTATED = WARNED.replace("\n  names:", IGNORING.format("composite-reserved"))
 INVALID = GOOD.replace("referenceable: true", "referenceable: false")

@@ -152,7 +152,7 @@ def test_a_symlink_that_became_a_folder(repository: Path) -> None:
 def test_a_single_file(repository: Path) -> None:
     (found,) = read_revision("HEAD", "crds/007.yaml", repository)
     assert (found.name, found.content) == ("", b"number: 7\n")
-    with pytest.raises(NotInRevision, match="there is no 'crds/none.yaml' in HEAD"):
+    with pytest.raises(NotInRevision, match=r"there is no 'crds/none\.yaml' in HEAD"):
         list(read_revision("HEAD", "crds/none.yaml", repository))
 
 

@@ -51,8 +51,8 @@ class Unordered(ListValue):
     """A list of at least two elements in unknown order.
 
     Only the first ones, `ordered` of them, may be where they are for the server: what the others were added
-    to. One that `grows` has the rules of usual lists for equality and for what is added next, and not those of
-    a set or a list with keys.
+    to. One that `grows` has the rules of usual lists for equality and for what is added next, not those of a
+    set or a list with keys.
     """
 
     __slots__ = ("_elements", "_grows", "ordered")
