@@ -24,11 +24,11 @@ def is_ipv6(text: str) -> bool:
 def is_cidr(text: str) -> bool:
     """An address, a slash and the number of bits, with leading zeros allowed (ParseCIDRSloppy)."""
     address, slash, bits = text.partition("/")
-    if not slash or not _NUMBER.fullmatch(bits) or len(bits.lstrip("0")) > 3:
+    if not slash or not _NUMBER.fullmatch(bits):
         return False
     if _is_sloppy_ipv4(address):
-        return int(bits) <= 32
-    return _is_sloppy_ipv6(address) and int(bits) <= 128
+        return _is_small(bits, 32)
+    return _is_sloppy_ipv6(address) and _is_small(bits, 128)
 
 
 def _is_sloppy_ip(text: str) -> bool:
