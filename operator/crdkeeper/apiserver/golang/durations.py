@@ -16,6 +16,9 @@ _UNITS: Final = {
     "h": 3600 * 10**9,
 }
 _TERM: Final = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]+)", re.ASCII)
+# Digits without a unit are not tried again from each of them, which would take quadratic time.
+WORDED: Final = re.compile(r"(?<![0-9])([0-9]+)[\t\n\f\r ]*([A-Za-z\u00b5]+)", re.ASCII)
+"""The number and the unit of each part of a duration in words, such as 3 days (strfmt.ParseDuration)."""
 
 
 def parse(text: str) -> int | None:

@@ -107,7 +107,6 @@ def _is_datetime(text: str) -> bool:
     return clock[1] <= "23" and clock[2] <= "59" and clock[3] <= "59"
 
 
-_WORDED = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
 _UNITS = (
     ("ns", "nano"),
     ("us", "µs", "micro"),
@@ -124,7 +123,7 @@ def _is_duration(text: str) -> bool:
     if durations.parse(text) is not None:
         return True
     known = False
-    for number, unit in _WORDED.findall(text):
+    for number, unit in durations.WORDED.findall(text):
         digits = number.lstrip("0") or "0"
         if len(digits) > 19 or int(digits) > MAX_INT:
             return False

@@ -1,4 +1,4 @@
-"""Durations as Go shows them; each was printed by time.Duration.String of Go 1.26."""
+"""Durations as Go shows them, each printed by time.Duration.String of Go 1.26, and those in words."""
 
 import pytest
 
@@ -28,3 +28,10 @@ SHOWN = [
 def test_a_duration_is_shown_as_go_shows_it(nanoseconds: int, text: str) -> None:
     assert durations.shown(nanoseconds) == text
     assert durations.parse(text) == nanoseconds
+
+
+def test_digits_without_a_unit_take_no_quadratic_time() -> None:
+    assert durations.WORDED.findall("1s" + "1" * 1_000_000) == [("1", "s")]
+    assert durations.WORDED.findall("12 days,3\tweeks 45 \u00b5s6") == [
+        ("12", "days"), ("3", "weeks"), ("45", "\u00b5s"),
+    ]  # fmt: skip

@@ -25,6 +25,7 @@ from crdkeeper.apiserver.cel.values.times import (
     parse_timestamp,
 )
 from crdkeeper.apiserver.cel.values.values import MISSING, EvaluationError, Indeterminate, Value
+from crdkeeper.apiserver.golang import durations
 from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 from crdkeeper.apiserver.schema.props import (
     EMBEDDED,
@@ -41,7 +42,6 @@ NO_BASE64: Final = "a field of bytes is not base64"
 """The error when such a field is read by `whole_converter`."""
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 _LOCAL_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
-_WORDED: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-z\u00b5]+)", re.ASCII)
 _WORDS: Final = (
     (1, ("ns", "nano")),
     (10**3, ("us", "\u00b5s", "micro")),
@@ -188,7 +188,7 @@ def _written(value: Value, text: str) -> Value:
 def _worded_duration(text: str) -> Value:
     """A duration such as "3 days" (strfmt.ParseDuration)."""
     total, known = 0, False
-    for digits, unit in _WORDED.findall(text):
+    for digits, unit in durations.WORDED.findall(text):
         if len(digits) > 19 or int(digits) > MAX_INT:
             return Indeterminate("a duration that Go cannot read")
         word = unit.lower()
