@@ -43,6 +43,7 @@ _WHOLE = Path("<nil>", ())
 _MOST_STEPS: Final = 200_000_000
 """For the schema's work on one object: at most two seconds, even if it is slow on purpose."""
 _TOO_DEEP = "the object nests too deep"
+_GENERATED = "the API server makes up the end of the name, and the schema says what names may be"
 
 
 class CannotCompile(Exception):
@@ -89,6 +90,10 @@ class ObjectSchema:
             raise CannotCompile(f"in a default: {undecided}") from None
         self._status = status
         self._prunes = prunes
+        metadata = self._node.properties.get("metadata")
+        self._limits_names = bool(self._node.rules) or (
+            metadata is not None and "name" in metadata.properties
+        )
 
     @classmethod
     def of(cls, schema: Schema, *, status: bool = False, prunes: bool = True) -> Self:
@@ -221,10 +226,13 @@ class ObjectSchema:
 
     def _check(self, value: Any, old: Any, admitted: Admitted) -> None:
         correlated = None if old is None else Correlated(value, old, self._node)
-        root = check_root(value.get("metadata", {}), create=old is None)
+        metadata = value.get("metadata", {})
+        root = check_root(metadata, create=old is None)
         admitted.violations += structural_violations(root)
         blocked = any(each.blocking for each in root)
-        undecided = False
+        undecided = old is None and self._limits_names and _gets_name(metadata)
+        if undecided:
+            admitted.unchecked.append(Unchecked(valuerules.SCHEMA, _WHOLE, _GENERATED))
         try:
             openapi = self._validator.check_update(value, correlated)
             admitted.violations += openapi_violations(openapi)
@@ -269,6 +277,10 @@ def _keep_status(value: dict[str, Any], old: Any) -> None:
         value["status"] = old["status"]
     else:
         value.pop("status", None)
+
+
+def _gets_name(metadata: dict[str, Any]) -> bool:
+    return bool(metadata.get("generateName")) and not metadata.get("name")
 
 
 def _left(rule: Rule, undecided: UndecidedValue) -> Unchecked:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.apiserver.objects.samples import EMBEDDED, admitted, resource, said, thing
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from tests.unit.apiserver.objects.samples import EMBEDDED, TEXT, admitted, decoded, resource, said, thing
 
 SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters"
 
@@ -33,6 +34,25 @@ def test_bad_names(metadata: Any, fields: list[str]) -> None:
     words = own(metadata)
     assert [each.partition(":")[0] for each in words] == fields
     assert all(SUBDOMAIN in each for each in words)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"x-kubernetes-validations": [{"rule": "self.metadata.name.size() < 60"}]},
+        {
+            "properties": {
+                "metadata": {"type": "object", "properties": {"name": {**TEXT, "maxLength": 5}}},
+            }
+        },
+    ],
+)
+def test_a_name_that_the_server_makes_up_is_left_to_it(part: dict[str, Any]) -> None:
+    schema = ObjectSchema.of(decoded({"type": "object", **part}))
+    generated = {"generateName": "abc-"}
+    assert schema.create({**thing(), "metadata": generated}).accepted is None
+    assert schema.create({**thing(), "metadata": {"name": "abc", **generated}}).accepted is True
+    assert schema.rewrite({**thing(), "metadata": {"name": "abc", **generated}}).accepted is True
 
 
 def test_no_name() -> None:
