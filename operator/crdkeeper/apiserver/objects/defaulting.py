@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from crdkeeper.apiserver.objects.objectmeta import coerce
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
-from crdkeeper.apiserver.objects.prune import pruned
+from crdkeeper.apiserver.objects.surrounding import Surrounding
 
 
 def fill(value: Any, node: ObjectNode) -> None:
@@ -38,14 +37,20 @@ def _fill_map(value: dict[str, Any], node: ObjectNode) -> None:
         fill(value[key], below)
 
 
-def prune_defaults(node: ObjectNode) -> None:
+def prune_defaults(node: ObjectNode, around: Surrounding) -> None:
     """Remove from the defaults of a schema what would be pruned from an object (defaulting.PruneDefaults).
 
-    A CRD may have such defaults inside maps, where they are not checked. Raises UndecidedValue.
+    A CRD may have such defaults inside maps, where they are not checked. `around` is the place of the
+    schema's value. Raises UndecidedValue.
     """
     if node.default is not None:
-        coerce(node.default, node, lenient=True)
-        node.default = pruned(node.default, node, nulls=False)[0]
-    for child in node.children():
+        node.default = around.kept(node.default)
+    below = [(each, around.child(name)) for name, each in node.properties.items()]
+    if node.additional is not None:
+        below.append((node.additional, around.child("*")))
+    if node.items is not None:
+        below.append((node.items, around.index()))
+    for child, inner in below:
         if child.has_defaults or child.default is not None:
-            prune_defaults(child)
+            prune_defaults(child, inner)
+    node.fills = [(name, each) for name, each in node.fills if each.default is not None]

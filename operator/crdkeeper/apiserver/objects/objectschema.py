@@ -23,6 +23,7 @@ from crdkeeper.apiserver.objects.objectmetarules import check_embedded, check_ro
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
 from crdkeeper.apiserver.objects.prune import pruned, unpruned
+from crdkeeper.apiserver.objects.surrounding import Surrounding
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
@@ -81,7 +82,7 @@ class ObjectSchema:
             # like those of embedded resources.
             self._shape = ObjectNode(schema, embedded=True)
             self._node = ObjectNode(schema)
-            prune_defaults(self._node)
+            prune_defaults(self._node, Surrounding(schema, self._shape))
             self._validator = Validator(schema)
             self._rules = RuleWalk(self._node)
         except RecursionError:

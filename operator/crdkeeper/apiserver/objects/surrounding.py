@@ -1,8 +1,10 @@
-"""The smallest object with a value at a place: a default inside metadata is validated in its context."""
+"""The smallest object with a value at a place: defaults are pruned, and inside metadata validated, in it."""
 
 from typing import Any
 
+from crdkeeper.apiserver.objects.objectmeta import coerce
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
+from crdkeeper.apiserver.objects.prune import pruned
 from crdkeeper.apiserver.schema.props import Schema
 
 _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
@@ -13,12 +15,12 @@ class Surrounding:
 
     __slots__ = ("_compiled", "_schema", "_steps", "_type_meta")
 
-    def __init__(self, schema: Schema, *, type_meta: bool = False) -> None:
-        """The object itself; `type_meta` adds a missing apiVersion and kind."""
+    def __init__(self, schema: Schema, node: ObjectNode | None = None, *, type_meta: bool = False) -> None:
+        """The object itself; `type_meta` adds a missing apiVersion and kind. See `node`."""
         self._schema = schema
         self._type_meta = type_meta
         self._steps: tuple[str | int, ...] = ()
-        self._compiled: list[ObjectNode] = []
+        self._compiled: list[ObjectNode] = [] if node is None else [node]
 
     def child(self, name: str) -> "Surrounding":
         """A field of it."""
@@ -60,3 +62,13 @@ class Surrounding:
             else:
                 whole = whole.get(step) if isinstance(whole, dict) else None
         return whole
+
+    def kept(self, default: Any) -> Any:
+        """What PruneDefaults keeps of a default for the place, which may be changed; None if it is all gone.
+
+        The metadata of an embedded resource is not pruned, but keeps only the fields of ObjectMeta. Raises
+        UndecidedValue.
+        """
+        whole = self.built(default)
+        coerce(whole, self.node, lenient=True)
+        return self.found(pruned(whole, self.node, nulls=False)[0])

@@ -114,6 +114,20 @@ NESTED = {"type": "object", "default": {}, "properties": {"b": {**INTEGER, "defa
             {"k": {}},
             {"k": {"b": {}}},
         ),
+        # Those in the metadata of an embedded resource keep what ObjectMeta has.
+        (
+            {**EMBEDDED, "properties": {"metadata": {**OBJECT, "default": {"labels": {"b": "x"}, "c": 1}}}},
+            {"apiVersion": "v1", "kind": "Pod"},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"b": "x"}}},
+        ),
+        (
+            {
+                **EMBEDDED,
+                "properties": {"metadata": {**OBJECT, "properties": {"c": {**INTEGER, "default": 1}}}},
+            },
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}},
+        ),
     ],
 )
 def test_defaults(schema: dict[str, Any], value: Any, kept: Any) -> None:

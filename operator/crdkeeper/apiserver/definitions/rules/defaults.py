@@ -185,10 +185,7 @@ def _is_changed_by_pruning(schema: Schema, around: Surrounding) -> bool:
     if default is not None:
         if around.is_root and not isinstance(default, dict):
             return False  # not an object for the server, which ignores what is below
-        built = around.built(copied(default))
-        coerce(built, around.node, lenient=True)
-        kept, _ = pruned(built, around.node, nulls=False)
-        if not same(around.found(kept), default):
+        if not same(around.kept(copied(default)), default):
             return True
     below = [around.child(name) for name in schema.get("properties") or ()]
     parts = list((schema.get("properties") or {}).values())
