@@ -33,6 +33,10 @@ _JSON_ESCAPES = {
 _JSON_SPECIAL = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029]')
 
 
+class Struct(dict[str, Any]):
+    """The fields of a Go struct, which are printed in their order."""
+
+
 def quote(text: str) -> str:
     """A string printed with %q."""
     return '"' + "".join(_quoted(each) for each in text) + '"'
@@ -53,7 +57,7 @@ def _quoted(char: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value printed like encoding/json: sorted keys, no blanks, HTML characters escaped."""
+    """A value printed like encoding/json: sorted keys but for a Struct, no blanks, HTML escaped."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -66,7 +70,8 @@ def json_text(value: Any) -> str:
         return json_number(value)
     if isinstance(value, list | tuple):
         return "[" + ",".join(json_text(each) for each in value) + "]"
-    return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in sorted(value)) + "}"
+    keys = value if isinstance(value, Struct) else sorted(value)
+    return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in keys) + "}"
 
 
 def _json_escape(found: re.Match[str]) -> str:

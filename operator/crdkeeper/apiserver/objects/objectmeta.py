@@ -8,7 +8,7 @@ value of another type causes the whole request to be rejected.
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.apiserver.objects.jsonvalue import stored
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
@@ -133,6 +133,8 @@ _OWNER: dict[str, _Decoder] = {
     "controller": _flag,
     "blockOwnerDeletion": _flag,
 }
+OWNER_FIELDS: Final = tuple(_OWNER)
+"""Those of an owner reference, in the order in which the API server shows them."""
 _MANAGER: dict[str, _Decoder] = {
     "manager": _text,
     "operation": _text,

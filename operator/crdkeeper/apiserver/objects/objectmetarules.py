@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import key_errors, label_errors, subdomain_errors, value_errors
 from crdkeeper.apiserver.golang.strings import UNICODE_VARIES, is_printable, to_lower
-from crdkeeper.apiserver.golang.text import quote
-from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
+from crdkeeper.apiserver.golang.text import Struct, quote
+from crdkeeper.apiserver.objects.objectmeta import OWNER_FIELDS, Malformed, object_meta
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import METADATA
 from crdkeeper.apiserver.schema.finding import (
@@ -114,6 +114,7 @@ def annotation_findings(annotations: Mapping[str, str]) -> list[FieldError]:
 def _owners(owners: list[dict[str, Any]]) -> list[FieldError]:
     found: list[FieldError] = []
     controller = ""
+    shown: list[Struct] = []
     for i, each in enumerate(owners):
         found += below(Step.INDEX, i, _owner(each))
         if each.get("controller"):
@@ -123,7 +124,8 @@ def _owners(owners: list[dict[str, Any]]) -> list[FieldError]:
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {name}'
                 )
-                found.append(_invalid(owners, detail))
+                shown = shown or [_shown(each) for each in owners]
+                found.append(_invalid(shown, detail))
             else:
                 controller = name
     return found
@@ -139,9 +141,13 @@ def _owner(owner: dict[str, Any]) -> list[FieldError]:
     for key in ("kind", "name", "uid"):
         if not owner[key]:
             found += _at(key, _required("must not be empty"))
-    if version == "v1" and owner["kind"] == "Event":
-        found.append(_invalid(owner, "/v1, Kind=Event is disallowed from being an owner"))
+    if version in ("v1", "/v1") and owner["kind"] == "Event":
+        found.append(_invalid(_shown(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return found
+
+
+def _shown(owner: dict[str, Any]) -> Struct:
+    return Struct((key, owner[key]) for key in OWNER_FIELDS if key in owner)
 
 
 def _finalizers(finalizers: list[str]) -> list[FieldError]:

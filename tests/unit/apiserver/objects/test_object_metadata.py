@@ -8,6 +8,16 @@ from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from tests.unit.apiserver.objects.samples import EMBEDDED, TEXT, admitted, decoded, resource, said, thing
 
 SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters"
+EVENT = {"uid": "u", "name": "e", "kind": "Event", "apiVersion": "/v1"}
+CONTROLLER = {
+    "apiVersion": "v1",
+    "blockOwnerDeletion": False,
+    "controller": True,
+    "kind": "Pod",
+    "name": "p",
+    "uid": "u",
+}
+SHOWN = '{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true,"blockOwnerDeletion":false}'
 
 
 def own(metadata: Any, *, old: Any = None) -> list[str]:
@@ -97,6 +107,21 @@ def test_labels_are_checked_always() -> None:
             ],
         ),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ""}}, []),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"ownerReferences": [EVENT]}},
+            [
+                'spec.a.metadata.ownerReferences[0]: Invalid value: {"apiVersion":"/v1","kind":"Event",'
+                '"name":"e","uid":"u"}: /v1, Kind=Event is disallowed from being an owner'
+            ],
+        ),
+        # Go prints the fields of a struct in their order.
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"ownerReferences": [CONTROLLER, CONTROLLER]}},
+            [
+                f"spec.a.metadata.ownerReferences: Invalid value: [{SHOWN},{SHOWN}]: Only one reference can "
+                'have Controller set to true. Found "true" in references for Pod/p and Pod/p'
+            ],
+        ),
         # Of U+0130, Go makes an i.
         ({"apiVersion": "v1", "kind": "B\u0130n", "metadata": {"annotations": {"B\u0130n": ""}}}, []),
     ],
