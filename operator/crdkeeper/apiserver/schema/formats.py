@@ -13,6 +13,7 @@ import re2
 
 from crdkeeper.apiserver.golang import durations
 from crdkeeper.apiserver.golang.numbers import MAX_INT
+from crdkeeper.apiserver.golang.strings import to_lower
 from crdkeeper.apiserver.schema import netformats
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 
@@ -97,7 +98,7 @@ def _is_date(text: str) -> bool:
 
 
 def _is_datetime(text: str) -> bool:
-    parts = text.lower().split("t")
+    parts = to_lower(text).split("t")
     if len(text.encode(errors="replace")) < 4 or len(parts) < 2 or not _is_date(parts[0]):
         return False
     # What follows a second "t" is ignored, and a dot may be any character except a line break.
