@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import re2
 
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 from crdkeeper.apiserver.golang.text import json_text, quote
 from crdkeeper.apiserver.objects.effort import spend_on_branches, spend_on_match, spend_on_program
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
@@ -166,7 +167,11 @@ def _is_enum_value(value: Any, accepted: Any) -> bool:
     if kind is int and other is float:
         return bool(float(value) == accepted)
     if kind is float and other is int:
-        return bool(-(2.0**63) <= value < 2.0**63 and int(value) == accepted)
+        if -(2.0**63) <= value < 2.0**63:
+            return bool(int(value) == accepted)
+        if accepted in (MIN_INT, MAX_INT):
+            raise UndecidedValue("the result of a conversion beyond 64 bits depends on the processor")
+        return False
     if kind is int and other is str:
         # Go converts an integer to the string with that code point.
         valid = 0 <= value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF

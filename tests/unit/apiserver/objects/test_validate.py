@@ -139,6 +139,11 @@ def test_a_bound_beyond_64_bits_is_left_to_the_server() -> None:
     assert "depends on the processor" in outcome.unchecked[0].reason
 
 
+@pytest.mark.parametrize(("listed", "accepted"), [(-(2**63), None), (2**63 - 1, None), (5, False)])
+def test_a_number_beyond_64_bits_against_an_integer_of_an_enum(listed: int, accepted: bool | None) -> None:
+    assert admitted(NUMBER | {"enum": [listed]}, 1e300).accepted is accepted
+
+
 def test_nested_junctors_take_no_exponential_time() -> None:
     schema: dict[str, Any] = {"maximum": 1}
     for _ in range(60):
