@@ -108,6 +108,7 @@ def _time(value: Any) -> str | None:
 
 
 def _fields(value: Any) -> Any:
+    # The server keeps it as a text of JSON, which is not empty.
     return value
 
 
@@ -174,7 +175,7 @@ def _decoded(raw: dict[str, Any], fields: dict[str, _Decoder]) -> dict[str, Any]
             value = decode(each)
         except Malformed as error:
             raise Malformed(f"{key}: {error}") from None
-        if value is not None and value != "" and value != {} and value != []:
+        if value is not None and (decode is _fields or (value != "" and value != {} and value != [])):
             found[key] = value
     return found
 

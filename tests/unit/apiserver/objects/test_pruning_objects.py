@@ -161,6 +161,8 @@ def test_the_object_itself_is_not_changed() -> None:
         ({"name": "x", "nonsense": 1}, {"name": "x"}),
         ({"creationTimestamp": "2026-01-02T03:04:05.5+02:00"}, {"creationTimestamp": "2026-01-02T01:04:05Z"}),
         ({"generation": 1.0, "creationTimestamp": None}, {"generation": 1}),
+        ({"managedFields": [{"manager": "a", "subresource": "", "fieldsV1": {}}]},
+            {"managedFields": [{"manager": "a", "fieldsV1": {}}]}),
         ({"ownerReferences": [{"name": "o"}]}, {"ownerReferences": [{"apiVersion": "", "kind": "",
             "name": "o", "uid": ""}]}),
         (None, {}),
