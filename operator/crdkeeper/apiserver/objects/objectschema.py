@@ -113,8 +113,9 @@ class ObjectSchema:
     def admit(self, obj: Any, old: Any = None) -> Admitted:
         """Admit an object that is created, or that replaces `old`; neither is changed.
 
-        Does not compare apiVersion and kind with those of the resource, nor check the namespace or other
-        metadata that an update must keep: only the request contains them.
+        Does not compare apiVersion and kind with those of the resource, nor check the namespace, a
+        resourceVersion, which a new object must not have, or other metadata that an update must keep: only
+        the request contains them.
         """
         try:
             return self._admit(obj, old)
