@@ -115,7 +115,7 @@ def spend_on_program(size: int) -> None:
 
 def spend_on_match(size: int, text: str) -> None:
     """Count a match of a program with a text. Raises UndecidedValue if that would be too much."""
-    steps = size * len(text)
+    steps = size * (len(text) or 1)
     if steps > _MOST_STEPS:
         raise UndecidedValue("to match the pattern with this value may take too long")
     _spend(steps)

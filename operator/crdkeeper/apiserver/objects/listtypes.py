@@ -8,6 +8,7 @@ from crdkeeper.apiserver.objects.valuerules import LIST_TYPE
 from crdkeeper.apiserver.schema.finding import (
     DUPLICATE,
     INVALID,
+    MOST_FINDINGS,
     NO_FINDINGS,
     FieldError,
     FieldErrors,
@@ -19,7 +20,10 @@ _NO_KEY: Final = object()
 
 
 def check_list_types(value: Any, node: ObjectNode) -> FieldErrors:
-    """Duplicates in a value's sets and map lists; of several equal items, the second is named."""
+    """Duplicates in a value's sets and map lists; of several equal items, the second is named.
+
+    It ends with `MOST_FINDINGS`.
+    """
     if not node.has_list_types:
         return NO_FINDINGS
     found: list[FieldError] = []
@@ -29,6 +33,8 @@ def check_list_types(value: Any, node: ObjectNode) -> FieldErrors:
             if child is not None and child.has_list_types:
                 step = Step.FIELD if key in node.properties else Step.KEY
                 found += below(step, key, check_list_types(each, child))
+                if len(found) >= MOST_FINDINGS:
+                    break
     elif type(value) is list:
         if node.list_type == "set":
             found += _duplicates(value, value)
@@ -37,6 +43,8 @@ def check_list_types(value: Any, node: ObjectNode) -> FieldErrors:
         if node.items is not None and node.items.has_list_types:
             for i, each in enumerate(value):
                 found += below(Step.INDEX, i, check_list_types(each, node.items))
+                if len(found) >= MOST_FINDINGS:
+                    break
     return found
 
 
@@ -53,6 +61,8 @@ def _duplicates(items: list[Any], shown: list[Any]) -> list[FieldError]:
         seen[key] = times + 1
         if times == 1:
             found += below(Step.INDEX, i, [FieldError(LIST_TYPE, DUPLICATE, shown[i], "")])
+            if len(found) >= MOST_FINDINGS:
+                break
     return found
 
 

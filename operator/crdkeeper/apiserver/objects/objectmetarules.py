@@ -15,6 +15,7 @@ from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import METADATA
 from crdkeeper.apiserver.schema.finding import (
     INVALID,
+    MOST_FINDINGS,
     NO_FINDINGS,
     NOT_SUPPORTED,
     REQUIRED,
@@ -158,7 +159,10 @@ def _finalizers(finalizers: list[str]) -> list[FieldError]:
 
 
 def check_embedded(value: Any, node: ObjectNode | None) -> FieldErrors:
-    """Check the resources embedded in a value, and itself if its schema says so. Raises UndecidedValue."""
+    """Check the resources embedded in a value, and itself if its schema says so. Raises UndecidedValue.
+
+    It ends with `MOST_FINDINGS`.
+    """
     if node is None or not node.has_embedded:
         return NO_FINDINGS
     found: list[FieldError] = []
@@ -170,9 +174,13 @@ def check_embedded(value: Any, node: ObjectNode | None) -> FieldErrors:
             if child is not None and child.has_embedded:
                 step = Step.FIELD if key in node.properties else Step.KEY
                 found += below(step, key, check_embedded(each, child))
+                if len(found) >= MOST_FINDINGS:
+                    break
     elif type(value) is list:
         for i, each in enumerate(value):
             found += below(Step.INDEX, i, check_embedded(each, node.items))
+            if len(found) >= MOST_FINDINGS:
+                break
     return found
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from crdkeeper.apiserver.cel.expressions import Account
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
-from crdkeeper.apiserver.golang.strings import trim_space
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.correlation import Correlated, MapList
 from crdkeeper.apiserver.objects.effort import affordable_cost, count_evaluation
@@ -35,11 +34,13 @@ from crdkeeper.apiserver.objects.rulecompilation import (
     declaration,
     field_declaration,
 )
+from crdkeeper.apiserver.objects.rulemessages import failed, left_open, usable
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
     DUPLICATE,
     FORBIDDEN,
     INVALID,
+    MOST_FINDINGS,
     REQUIRED,
     FieldError,
     Step,
@@ -56,7 +57,6 @@ _KINDS: Mapping[str | None, str] = {
 }
 _NO_TYPE = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
 _TOO_LONG = "to evaluate all rules may take too long"
-_LONGEST_MESSAGE = 5 * 1024
 _ANY_ORDER = "the cost limit ends the evaluation of rules, but the API server takes fields in any order"
 _PERHAPS_OLD = "whether another rule, which is left to the API server, reads oldSelf"
 
@@ -101,8 +101,10 @@ class _Said:
 
     def add(self, step: Step, name: str | int, other: "_Said | None") -> None:
         if other is not None:
-            self.findings += below(step, name, other.findings)
-            self.left += below(step, name, other.left)
+            if len(self.findings) < MOST_FINDINGS:
+                self.findings += below(step, name, other.findings)
+            if len(self.left) < MOST_FINDINGS:
+                self.left += below(step, name, other.left)
             self.ended = self.ended or other.ended
             self.by_call = self.by_call or other.by_call
 
@@ -316,19 +318,19 @@ class _Rules:
         )
         for rule in self._rules:
             if rule.problem is not None:
-                detail = f"rule compile error: {rule.problem}"
+                detail = f"rule compile error: {run.quotes.text(rule.problem)}"
                 said.findings.append(self._finding(INVALID, self._node.type, detail))
             if rule.left is not None:
-                said.left.append(self.left(f"{rule.shown}: {rule.left}"))
+                said.left.append(self.left(left_open(rule, rule.left, run.quotes)))
             if rule.program is None or (rule.uses_old and old is None and not rule.optional_old):
                 continue
             try:
                 holds = run.rule(rule.program, optional if rule.optional_old else variables, rule.shown)
             except EvaluationError as error:
-                said.findings.append(self._finding(INVALID, self._node.type, _failed(error, rule)))
+                said.findings.append(self._finding(INVALID, self._node.type, failed(error, rule, run.quotes)))
                 continue
             except Indeterminate as error:
-                said.left.append(self.left(f"{rule.shown}: {error.why}"))
+                said.left.append(self.left(left_open(rule, error.why, run.quotes)))
                 continue
             if holds is not True:
                 self._report(rule, value, variables, said, run, not rule.uses_old and ratchet.forgives())
@@ -348,13 +350,13 @@ class _Rules:
         detail = rule.detail
         if rule.message is not None:
             try:
-                detail = _usable(run.message(rule.message, variables, rule.message_source)) or detail
+                detail = usable(run.message(rule.message, variables, rule.message_source)) or detail
             except EvaluationError:
                 # The server logs it, and shows the rule's own message.
                 pass
             except Indeterminate as error:
                 if not forgiven:
-                    said.left.append(self.left(f"the message of {rule.shown}: {error.why}"))
+                    said.left.append(self.left(f"the message of {left_open(rule, error.why, run.quotes)}"))
                 return
             except Ended as end:
                 if not forgiven:
@@ -379,20 +381,3 @@ class _Rules:
     @staticmethod
     def left(why: str) -> FieldError:
         return FieldError(valuerules.VALIDATION, INVALID, OMITTED, why)
-
-
-def _failed(error: EvaluationError, rule: CompiledRule) -> str:
-    if error.message.startswith("no such overload"):
-        return (
-            f"'{error.message}': call arguments did not match a supported operator, function or macro "
-            f"signature for rule: {rule.shown}"
-        )
-    return f"{error.message} evaluating rule: {rule.shown}"
-
-
-def _usable(message: Any) -> str:
-    """The message from an expression; empty if the server does not show it."""
-    if not isinstance(message, str):
-        return ""
-    text = trim_space(message)
-    return "" if "\n" in text or len(text.encode(errors="replace")) > _LONGEST_MESSAGE else text

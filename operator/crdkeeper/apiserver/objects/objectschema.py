@@ -28,6 +28,7 @@ from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
     INVALID,
+    MOST_FINDINGS,
     FieldError,
     FieldErrors,
     Step,
@@ -239,6 +240,7 @@ class ObjectSchema:
             openapi = self._validator.check_update(value, correlated)
             admitted.violations += openapi_violations(openapi)
             blocked = blocked or any(each.blocking for each in openapi)
+            undecided = len(openapi) >= MOST_FINDINGS
         except UndecidedValue as error:
             admitted.unchecked.append(_left(valuerules.SCHEMA, error))
             undecided = True
@@ -246,6 +248,7 @@ class ObjectSchema:
             embedded = check_embedded(value, self._node)
             admitted.violations += structural_violations(embedded)
             blocked = blocked or any(each.blocking for each in embedded)
+            undecided = undecided or len(embedded) >= MOST_FINDINGS
         except UndecidedValue as error:
             admitted.unchecked.append(_left(valuerules.METADATA, error))
             undecided = True

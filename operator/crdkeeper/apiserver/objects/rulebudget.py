@@ -14,6 +14,7 @@ from crdkeeper.apiserver.cel.expressions import CALL_LIMIT, MOST_WORK, STOPPED, 
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.rulecompilation import RuleProgram, Variables
+from crdkeeper.apiserver.schema.quotes import Quotes
 
 _NO_MORE: Final = "no further validation rules will be run"
 _CALL: Final = f"{_NO_MORE} due to call cost exceeds limit for"
@@ -42,6 +43,9 @@ class OverLimit(Exception):
 class RuleRun(Protocol):
     """The evaluation of all rules for one object."""
 
+    quotes: Quotes
+    """What may be quoted in what is said of them."""
+
     def begin(self) -> None:
         """Called before the first rule of a node. Raises Ended and Unknown."""
 
@@ -56,6 +60,7 @@ class BoundedRun:
     """Evaluations whose cost has an upper bound."""
 
     def __init__(self, account: Account) -> None:
+        self.quotes = Quotes()
         self._account = account
 
     def begin(self) -> None:
@@ -82,6 +87,7 @@ class CountedRun:
 
     def __init__(self, left: int, most: int) -> None:
         """The remaining budget: its minimum and its maximum."""
+        self.quotes = Quotes()
         self.left = left
         self.most = most
         self.work = 0

@@ -6,6 +6,7 @@ the choice between the errors of anyOf's branches are computed only if something
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Self
 
 from crdkeeper.apiserver.objects.correlation import Correlated
@@ -22,7 +23,15 @@ from crdkeeper.apiserver.objects.valuelimits import (
 from crdkeeper.apiserver.objects.valuenumbers import number_check
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.objects.valuetypes import Typing, typing_of
-from crdkeeper.apiserver.schema.finding import NO_FINDINGS, REQUIRED, FieldError, FieldErrors, Step, below
+from crdkeeper.apiserver.schema.finding import (
+    MOST_FINDINGS,
+    NO_FINDINGS,
+    REQUIRED,
+    FieldError,
+    FieldErrors,
+    Step,
+    below,
+)
 from crdkeeper.apiserver.schema.props import Schema
 
 _SCALARS = (str, bool, int, float)
@@ -84,7 +93,7 @@ class Validator:
         return kind in self._typed
 
     def check(self, value: Any) -> FieldErrors:
-        """The errors of a value. Raises UndecidedValue, RecursionError."""
+        """The errors of a value, about `MOST_FINDINGS` at most. Raises UndecidedValue, RecursionError."""
         kind = type(value)
         if kind in self._free:
             return NO_FINDINGS
@@ -96,6 +105,8 @@ class Validator:
                 said = part.check(each)
                 if said:
                     found += below(step, name, said)
+                    if len(found) >= MOST_FINDINGS:
+                        break
         return found
 
     def check_update(self, value: Any, correlated: Correlated | None, *, root: bool = True) -> FieldErrors:
@@ -117,6 +128,8 @@ class Validator:
             said = part.check_update(each, child, root=False)
             if said:
                 found += below(step, name, said)
+                if len(found) >= MOST_FINDINGS:
+                    break
         return NO_FINDINGS if found and correlated.unchanged() else found
 
     def measured(self, value: Any) -> Measured:
@@ -148,7 +161,8 @@ class Validator:
             count += 2
         for step, name, part, each in self._parts(value):
             said, passed = part.measured(each)
-            found += below(step, name, said)
+            if len(found) < MOST_FINDINGS:
+                found += below(step, name, said)
             count += passed
         return found, count
 
@@ -178,7 +192,8 @@ class Validator:
     def _forbidden(self, value: dict[str, Any]) -> FieldErrors:
         if self._any_key:
             return NO_FINDINGS
-        return [_forbidden_property(key) for key in value if key not in self._properties]
+        unknown = (key for key in value if key not in self._properties)
+        return [_forbidden_property(key) for key in islice(unknown, MOST_FINDINGS)]
 
     def _parts(self, value: Any) -> Iterator[_Part]:
         """The parts of a value that have a schema of their own."""

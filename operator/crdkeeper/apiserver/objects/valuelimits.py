@@ -78,6 +78,7 @@ def text_check(schema: Schema) -> Check | None:
     if longest is None and shortest is None and not pattern:
         return None
     matches = _pattern(pattern) if pattern else None
+    mismatch = f" in body should match '{pattern}'"
 
     def check(value: str) -> FieldErrors:
         if longest is not None and len(value) > longest:
@@ -85,7 +86,7 @@ def text_check(schema: Schema) -> Check | None:
         if shortest is not None and len(value) < shortest:
             return (invalid(value, f"should be at least {shortest} chars long"),)
         if matches is not None and not matches(value):
-            return (invalid(value, f"should match '{pattern}'"),)
+            return (FieldError(SCHEMA, INVALID, value, mismatch, Naming.BEFORE),)
         return NO_FINDINGS
 
     return check

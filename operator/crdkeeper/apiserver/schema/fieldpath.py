@@ -12,6 +12,8 @@ Step = str | int
 
 _LONGEST: Final = 4_000
 """Characters of a path that is printed. Nothing limits the names of fields."""
+_KEPT: Final = _LONGEST + 1
+"""Characters of a name that are kept: one more than is printed, so that `joined` sees that it is too long."""
 
 
 class Path:
@@ -26,11 +28,11 @@ class Path:
 
     def child(self, name: str, *steps: Step) -> "Path":
         """A field; `steps` if the file has it elsewhere than in a field with that name."""
-        return Path(f".{name}", steps or (name,), self)
+        return Path(f".{name}"[:_KEPT], steps or (name,), self)
 
     def key(self, key: str) -> "Path":
         """An entry of a map."""
-        return Path(f"[{key}]", (key,), self)
+        return Path(f"[{key}]"[:_KEPT], (key,), self)
 
     def index(self, index: int) -> "Path":
         """An item of a list."""
@@ -67,7 +69,7 @@ class Path:
     def _text_in_file(self) -> str:
         if not self._steps or self._text in _texts(self._steps):
             return self._text
-        return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._steps)
+        return joined(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._steps)
 
     def _from_top(self) -> "list[Path]":
         found: list[Path] = []
@@ -81,7 +83,7 @@ class Path:
 def _texts(steps: tuple[Step, ...]) -> tuple[str, ...]:
     """How the server names a field, a key or an index that the file has at the same place."""
     (step, *more) = steps
-    return () if more else (str(step), f".{step}", f"[{step}]")
+    return () if more else (str(step)[:_KEPT], f".{step}"[:_KEPT], f"[{step}]"[:_KEPT])
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from crdkeeper.apiserver.golang.text import quote
-from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.fieldpath import Path, joined
 from crdkeeper.apiserver.schema.quotes import Quotes
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.apiserver.schema.violation import OMITTED, Violation
@@ -78,6 +78,8 @@ class FieldError:
 
 FieldErrors = Sequence[FieldError]
 NO_FINDINGS: Final[tuple[FieldError, ...]] = ()
+MOST_FINDINGS: Final = 10_000
+"""Findings of one value; nobody reads more. Where so many are found, there may be others."""
 
 
 def below(step: Step, name: str | int, findings: FieldErrors) -> FieldErrors:
@@ -88,16 +90,16 @@ def below(step: Step, name: str | int, findings: FieldErrors) -> FieldErrors:
 
 
 def dotted(finding: FieldError) -> str:
-    """The field's name in kube-openapi's format."""
-    text = ""
+    """The field's name in kube-openapi's format; an extremely long one is shortened in the middle."""
+    texts: list[str] = []
     for step, name in reversed(finding.steps):
         if step is Step.INDEX:
-            text += f"[{name}]"
-        elif step is Step.FIELD and not text:
-            text = str(name)
+            texts.append(f"[{name}]")
+        elif step is Step.FIELD and not any(texts):
+            texts.append(str(name))
         else:
-            text += f".{name}"
-    return text
+            texts.append(f".{name}")
+    return joined(texts)
 
 
 def message(finding: FieldError) -> str:
@@ -118,10 +120,6 @@ _BARE = frozenset((REQUIRED, FORBIDDEN, TOO_LONG))
 """Errors that show no value."""
 
 
-_MOST: Final = 10_000
-"""Violations of one value that are worked out; nobody reads more."""
-
-
 def _violation(finding: FieldError, path: Path, detail: str, quotes: Quotes) -> Violation:
     bare = finding.kind in _BARE or finding.value is OMITTED
     shown = None if bare else quotes.value(finding.value)
@@ -134,7 +132,7 @@ def openapi_violations(
     """Findings of the OpenAPI validator below `base` (None: of a whole object), without repeated messages."""
     found: dict[str, Violation] = {}
     quotes = quotes or Quotes()
-    for each in findings[:_MOST]:
+    for each in findings[:MOST_FINDINGS]:
         each.detail = quotes.text(each.detail)
         name, detail = dotted(each), message(each)
         said = detail if each.naming is not Naming.NONE else f"{name}\0{each.kind}\0{detail}"
@@ -155,7 +153,10 @@ def structural_violations(
 ) -> list[Violation]:
     """Findings of the checks along the structural schema below `base` (None: of a whole object)."""
     quotes = quotes or Quotes()
-    return [_violation(each, structural_path(each, base), message(each), quotes) for each in findings[:_MOST]]
+    return [
+        _violation(each, structural_path(each, base), message(each), quotes)
+        for each in findings[:MOST_FINDINGS]
+    ]
 
 
 def structural_path(finding: FieldError, base: Path | None) -> Path:

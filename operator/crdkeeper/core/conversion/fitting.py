@@ -18,7 +18,7 @@ from crdkeeper.apiserver.objects.objectmetarules import check_embedded
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.prune import pruned
 from crdkeeper.apiserver.objects.validate import Validator
-from crdkeeper.apiserver.schema.finding import INVALID, FieldError, UndecidedValue
+from crdkeeper.apiserver.schema.finding import INVALID, MOST_FINDINGS, FieldError, UndecidedValue
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
 from crdkeeper.core.conversion.keptaside import Entry, named
@@ -67,7 +67,7 @@ class Fitting:
             return False
 
     def violations(self, value: Any, allowance: StepAllowance | None = None) -> frozenset[Violated] | None:
-        """All violations in an object, by place; None if finding them takes too long."""
+        """All violations in an object, by place; None if they are too many, or take too long."""
         if self.node.has_defaults:
             # The API server applies defaults before it validates.
             value = copied(value)
@@ -77,6 +77,8 @@ class Fitting:
                 found = [*self._validator.check(value), *check_embedded(value, self.node)]
                 found += check_list_types(value, self.node)
         except (UndecidedValue, RecursionError):
+            return None
+        if len(found) >= MOST_FINDINGS:
             return None
         names: dict[int, Sequence[bytes] | None] = {}
         return frozenset(self._violated(each, value, names) for each in found)

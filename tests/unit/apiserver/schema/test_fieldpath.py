@@ -25,3 +25,4 @@ def test_of_a_path_of_absurd_length_the_beginning_and_the_end_are_printed() -> N
     assert text.startswith("spec.properties[nnn")
     assert text.endswith(".type")
     assert len(path.steps) == 201
+    assert str(path.in_file()) == str(path)

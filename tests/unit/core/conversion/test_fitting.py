@@ -3,6 +3,7 @@
 from typing import Any
 
 from crdkeeper.apiserver.objects.effort import StepAllowance
+from crdkeeper.apiserver.schema.finding import MOST_FINDINGS
 from crdkeeper.core.conversion.fitting import STEPS, Fitting
 from crdkeeper.core.conversion.samplevalues import candidates
 
@@ -45,3 +46,10 @@ def test_candidates_end_with_what_takes_too_long() -> None:
     branches = [{"type": "integer", "minimum": 10**6}] * 10_000
     found = candidates({"type": "integer", "enum": list(range(10_000)), "anyOf": branches})
     assert found == []
+
+
+def test_violations_that_are_too_many_to_be_all_known_are_not_said() -> None:
+    items = {"type": "array", "items": {"type": "integer"}}
+    fitting = Fitting({"type": "object", "properties": {"a": items}})
+    assert fitting.violations({"a": ["x"] * 10})
+    assert fitting.violations({"a": ["x"] * MOST_FINDINGS}) is None
