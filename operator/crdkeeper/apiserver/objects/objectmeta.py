@@ -6,13 +6,14 @@ value of another type causes the whole request to be rejected.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from crdkeeper.apiserver.objects.jsonvalue import stored
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import DECODE
+from crdkeeper.apiserver.schema.fieldpath import joined
 from crdkeeper.apiserver.schema.finding import (
     INVALID,
     NO_FINDINGS,
@@ -186,34 +187,36 @@ def object_meta(raw: Any) -> dict[str, Any]:
     return _decoded(_map(stored(raw)), _METADATA)
 
 
-def unknown_fields(raw: Any, path: str) -> list[str]:
+def unknown_fields(raw: Any, path: str) -> Iterator[str]:
     """The paths of the fields that ObjectMeta does not have."""
     if not isinstance(raw, dict):
-        return []
-    found = [f"{path}.{key}" for key in raw if key not in _METADATA]
+        return
+    for key in raw:
+        if key not in _METADATA:
+            yield joined((path, f".{key}"))
     for key, fields in (("ownerReferences", _OWNER), ("managedFields", _MANAGER)):
         entries = raw.get(key)
         for i, each in enumerate(entries if isinstance(entries, list) else ()):
-            names = each if isinstance(each, dict) else {}
-            found += [f"{path}.{key}[{i}].{name}" for name in names if name not in fields]
-    return found
+            for name in each if isinstance(each, dict) else ():
+                if name not in fields:
+                    yield joined((path, f".{key}[{i}].{name}"))
 
 
-def unknown_in_embedded(value: Any, node: ObjectNode | None, path: str = "") -> list[str]:
+def unknown_in_embedded(value: Any, node: ObjectNode | None, path: str = "") -> Iterator[str]:
     """The unknown fields in the metadata of the resources embedded in a value, before coercion."""
     if node is None or not node.has_embedded:
-        return []
-    found: list[str] = []
+        return
     if type(value) is dict:
         if node.embedded:
-            found += unknown_fields(value.get("metadata"), f"{path}.metadata".removeprefix("."))
+            yield from unknown_fields(value.get("metadata"), f"{path}.metadata".removeprefix("."))
         for key, each in value.items():
-            below = f"{path}.{key}".removeprefix(".") if key in node.properties else f"{path}[{key}]"
-            found += unknown_in_embedded(each, node.child(key), below)
+            child = node.child(key)
+            if child is not None and child.has_embedded:
+                step = f".{key}" if key in node.properties else f"[{key}]"
+                yield from unknown_in_embedded(each, child, joined((path, step)).removeprefix("."))
     elif type(value) is list:
         for i, each in enumerate(value):
-            found += unknown_in_embedded(each, node.items, f"{path}[{i}]")
-    return found
+            yield from unknown_in_embedded(each, node.items, joined((path, f"[{i}]")))
 
 
 def _lenient(raw: Any) -> Any:

@@ -5,6 +5,7 @@ unknown fields, drop nulls, normalize metadata, default, validate.
 """
 
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, Final, Self
 
 from crdkeeper.apiserver.objects import valuerules
@@ -22,7 +23,7 @@ from crdkeeper.apiserver.objects.objectmeta import (
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded, check_root
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
-from crdkeeper.apiserver.objects.prune import pruned, unpruned
+from crdkeeper.apiserver.objects.prune import MOST_UNKNOWN, pruned, unpruned
 from crdkeeper.apiserver.objects.surrounding import Surrounding
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import Path
@@ -63,7 +64,7 @@ class Admitted:
     unchecked: list[Unchecked] = field(default_factory=list)
     """Checks left to the API server, which may reject the object for more than `violations`."""
     unknown: list[str] = field(default_factory=list)
-    """The unknown fields that were dropped, as the server's warnings name them."""
+    """Unknown fields that were dropped, as the server's warnings name them; only `admit` lists them."""
 
     @property
     def accepted(self) -> bool | None:
@@ -169,7 +170,7 @@ class ObjectSchema:
         """`raw`: `old` was read from storage and remains as it is, and the result is not read again."""
         admitted = Admitted(None)
         try:
-            value, findings, admitted.unknown = self._read(obj, lenient=False)
+            value, findings, admitted.unknown = self._read(obj, lenient=False, listed=not raw)
             before = copied(old) if raw or old is None else self._read(old, lenient=True)[0]
         except UndecidedValue as undecided:
             admitted.unchecked.append(_left(valuerules.DECODE, undecided))
@@ -190,8 +191,10 @@ class ObjectSchema:
         admitted.object = value
         return admitted
 
-    def _read(self, obj: Any, *, lenient: bool, defaults: bool = True) -> tuple[Any, FieldErrors, list[str]]:
-        """The object as the server decodes it, what prevents that, and the unknown fields.
+    def _read(
+        self, obj: Any, *, lenient: bool, defaults: bool = True, listed: bool = False
+    ) -> tuple[Any, FieldErrors, list[str]]:
+        """The object as the server decodes it, what prevents that, and, if `listed`, the unknown fields.
 
         With `lenient`, as objects are read from storage. Raises UndecidedValue.
         """
@@ -210,9 +213,15 @@ class ObjectSchema:
             found += below(Step.FIELD, "metadata", [bad])
         if found:
             return None, found, []
-        value, unknown = pruned(obj, self._shape) if self._prunes else (unpruned(obj), [])
-        unknown += unknown_fields(obj.get("metadata"), "metadata")
-        unknown = sorted(unknown + unknown_in_embedded(value, self._node))
+        unknown: list[str] = []
+        if self._prunes:
+            value, unknown = pruned(obj, self._shape, listed=listed)
+        else:
+            value = unpruned(obj)
+        if listed:
+            named = unknown_fields(obj.get("metadata"), "metadata")
+            more = chain(named, unknown_in_embedded(value, self._node))
+            unknown = sorted([*unknown, *islice(more, MOST_UNKNOWN - len(unknown))])
         malformed = coerce(value, self._node, lenient=lenient)
         for key in ("apiVersion", "kind"):
             if key in obj:
@@ -240,7 +249,7 @@ class ObjectSchema:
             openapi = self._validator.check_update(value, correlated)
             admitted.violations += openapi_violations(openapi)
             blocked = blocked or any(each.blocking for each in openapi)
-            undecided = len(openapi) >= MOST_FINDINGS
+            undecided = undecided or len(openapi) >= MOST_FINDINGS
         except UndecidedValue as error:
             admitted.unchecked.append(_left(valuerules.SCHEMA, error))
             undecided = True

@@ -6,10 +6,14 @@ in one pass here, which creates the copy that all later steps use.
 """
 
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.apiserver.golang.numbers import received
 from crdkeeper.apiserver.objects.objectnode import META_FIELDS, ObjectNode
+from crdkeeper.apiserver.schema.fieldpath import joined
+
+MOST_UNKNOWN: Final = 10_000
+"""Unknown fields of an object whose paths are listed; nobody reads more."""
 
 
 class _Mode(Enum):
@@ -18,23 +22,28 @@ class _Mode(Enum):
     KEEP = "nothing is unknown: metadata, which has rules of its own"
 
 
-def pruned(value: Any, node: ObjectNode | None, *, nulls: bool = True) -> tuple[Any, list[str]]:
-    """A copy without unknown fields, and their paths in the server's format, sorted.
+def pruned(
+    value: Any, node: ObjectNode | None, *, nulls: bool = True, listed: bool = True
+) -> tuple[Any, list[str]]:
+    """A copy without unknown fields, and, if `listed`, their paths in the server's format, sorted.
+
+    Of more than `MOST_UNKNOWN`, that many are listed.
 
     With `nulls`, it also drops the nulls that the schema does not allow, without listing them.
     """
-    pruner = _Pruner(nulls)
+    pruner = _Pruner(nulls, MOST_UNKNOWN if listed else 0)
     return pruner.part(value, node, _Mode.PRUNE), sorted(pruner.unknown)
 
 
 def unpruned(value: Any) -> Any:
     """A copy with all fields and nulls, for a CRD with preserveUnknownFields from v1beta1."""
-    return _Pruner(nulls=False).part(value, None, _Mode.KEEP)
+    return _Pruner(nulls=False, most=0).part(value, None, _Mode.KEEP)
 
 
 class _Pruner:
-    def __init__(self, nulls: bool) -> None:
+    def __init__(self, nulls: bool, most: int) -> None:
         self._nulls = nulls
+        self._most = most
         self._at: list[str] = []
         self.unknown: list[str] = []
 
@@ -102,5 +111,5 @@ class _Pruner:
         return found
 
     def _drop(self, key: str) -> None:
-        if self._at or key not in META_FIELDS:
-            self.unknown.append("".join((*self._at, f".{key}")).removeprefix("."))
+        if len(self.unknown) < self._most and (self._at or key not in META_FIELDS):
+            self.unknown.append(joined((*self._at, f".{key}")).removeprefix("."))

@@ -71,4 +71,4 @@ class Surrounding:
         """
         whole = self.built(default)
         coerce(whole, self.node, lenient=True)
-        return self.found(pruned(whole, self.node, nulls=False)[0])
+        return self.found(pruned(whole, self.node, nulls=False, listed=False)[0])

@@ -62,7 +62,7 @@ class Fitting:
         """Whether nothing in a value at that node would be pruned as unknown, or fail to decode."""
         try:
             left, unknown = pruned(value, node)
-            return not unknown and not unknown_in_embedded(left, node) and not coerce(copied(left), node)
+            return not unknown and not any(unknown_in_embedded(left, node)) and not coerce(copied(left), node)
         except (UndecidedValue, RecursionError):
             return False
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from crdkeeper.apiserver.objects.prune import MOST_UNKNOWN, pruned
 from tests.unit.apiserver.objects.samples import (
     EMBEDDED,
     INTEGER,
@@ -190,3 +192,25 @@ def test_malformed_metadata_refuses_the_request(metadata: Any) -> None:
     assert outcome.accepted is False
     assert [str(each.path) for each in outcome.violations] == ["spec.a.metadata"]
     assert outcome.violations[0].rule.id == "object-decode"
+
+
+def test_unknown_fields_are_listed_up_to_a_number_and_with_short_names() -> None:
+    schema = resource(a={**OBJECT, "additionalProperties": OBJECT})
+    unknown = schema.admit(thing(a={"k" * 100_000: {f"b{i}": 1 for i in range(MOST_UNKNOWN + 1)}})).unknown
+    assert len(unknown) == MOST_UNKNOWN
+    assert max(map(len, unknown)) < 5_000
+
+
+def test_unknown_fields_of_metadata_are_listed_up_to_a_number_and_with_short_names() -> None:
+    schema = resource(a={**OBJECT, "additionalProperties": EMBEDDED})
+    metadata = {f"b{i}": 1 for i in range(MOST_UNKNOWN + 1)}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    unknown = schema.admit(thing(a={"k" * 100_000: pod})).unknown
+    assert len(unknown) == MOST_UNKNOWN
+    assert max(map(len, unknown)) < 5_000
+
+
+def test_unknown_fields_are_listed_only_where_somebody_reads_them() -> None:
+    obj = thing(b=1)
+    assert resource(a=TEXT).create(obj).unknown == []
+    assert pruned(obj, ObjectNode(decoded(OBJECT)), listed=False) == ({}, [])

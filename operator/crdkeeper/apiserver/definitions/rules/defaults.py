@@ -121,7 +121,7 @@ class _Checks:
         reports that the value had unknown fields before.
         """
         node = ObjectNode(schema)
-        kept, _ = pruned(value, node, nulls=False)
+        kept, _ = pruned(value, node, nulls=False, listed=False)
         is_pruned = not self._must_be_pruned or same(kept, copied(value))
         findings: FieldErrors = []
         if node.has_embedded:
