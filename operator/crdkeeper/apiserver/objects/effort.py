@@ -21,6 +21,8 @@ _STEPS_PER_NODE: Final = 500
 """The cost of compiling one node of a schema."""
 _STEPS_PER_BRANCH: Final = 1_000
 """The cost of trying a value on one branch of anyOf, oneOf, allOf or not, or on one value of an enum."""
+_STEPS_PER_DEFAULT: Final = 200
+"""The cost of adding one value of a default, which takes about 100 bytes of memory."""
 _STEPS_PER_CHARACTER: Final = 100
 """The cost of compiling one character of an expression: 1 to 2 µs in expressions of many short terms.
 
@@ -129,6 +131,11 @@ def spend_on_nodes(count: int) -> None:
 def spend_on_branches(count: int) -> None:
     """Count branches or values that a value is tried on one by one. Raises UndecidedValue."""
     _spend(count * _STEPS_PER_BRANCH)
+
+
+def spend_on_defaults(count: int) -> None:
+    """Count values that are added as defaults. Raises UndecidedValue."""
+    _spend(count * _STEPS_PER_DEFAULT)
 
 
 def spend_on_expressions(sizes: Sequence[int]) -> None:

@@ -19,6 +19,7 @@ class ObjectNode:
         "additional",
         "any_key",
         "default",
+        "default_size",
         "embedded",
         "fills",
         "has_defaults",
@@ -50,6 +51,7 @@ class ObjectNode:
         self.nullable = bool(schema.get("nullable"))
         self.default = stored(schema.get("default"))
         """The default as the API server stores it; None if there is none, or if it is null."""
+        self.default_size = _size(self.default)
         self.list_type = schema.get(LIST_TYPE)
         self.map_keys: list[str] = schema.get(LIST_MAP_KEYS, [])
         self.rules: list[Schema] = schema.get(VALIDATIONS, [])
@@ -85,3 +87,10 @@ def copied(value: Any) -> Any:
     if isinstance(value, list):
         return [copied(each) for each in value]
     return value
+
+
+def _size(value: Any) -> int:
+    """The number of values in JSON, where an object or a list counts twice."""
+    if isinstance(value, dict):
+        return 2 + sum(map(_size, value.values()))
+    return 2 + sum(map(_size, value)) if isinstance(value, list) else 1

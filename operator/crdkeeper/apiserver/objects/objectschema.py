@@ -120,7 +120,8 @@ class ObjectSchema:
         the request contains them.
         """
         try:
-            return self._admit(obj, old)
+            with limited(_MOST_STEPS):
+                return self._admit(obj, old)
         except RecursionError:
             return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
 
@@ -153,13 +154,15 @@ class ObjectSchema:
 
     def _to_storage(self, obj: Any, old: Any, *, whole: bool = False) -> Admitted:
         try:
-            return self._admit(obj, old, raw=True, whole=whole)
+            with limited(_MOST_STEPS):
+                return self._admit(obj, old, raw=True, whole=whole)
         except RecursionError:
             return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
 
     def _as_read(self, obj: Any, *, lenient: bool, defaults: bool) -> Admitted:
         try:
-            value, findings, _ = self._read(obj, lenient=lenient, defaults=defaults)
+            with limited(_MOST_STEPS):
+                value, findings, _ = self._read(obj, lenient=lenient, defaults=defaults)
         except UndecidedValue as undecided:
             return Admitted(None, [], [_left(valuerules.DECODE, undecided)])
         except RecursionError:
@@ -183,12 +186,15 @@ class ObjectSchema:
                 value.get("metadata", {}).pop(key, None)
         if self._status and not whole:
             _keep_status(value, before)
-        self._validate(value, before, admitted)
+        self._check(value, before, admitted)
         # The stored object is read again, which adds the defaults of a status that was not taken from the
         # request.
-        if not raw:
-            fill(value, self._node)
-        admitted.object = value
+        try:
+            if not raw:
+                fill(value, self._node)
+            admitted.object = value
+        except UndecidedValue as undecided:
+            admitted.unchecked.append(_left(valuerules.DECODE, undecided))
         return admitted
 
     def _read(
@@ -231,10 +237,6 @@ class ObjectSchema:
         if defaults:
             fill(value, self._node)
         return value, malformed, unknown
-
-    def _validate(self, value: Any, old: Any, admitted: Admitted) -> None:
-        with limited(_MOST_STEPS):
-            self._check(value, old, admitted)
 
     def _check(self, value: Any, old: Any, admitted: Admitted) -> None:
         correlated = None if old is None else Correlated(value, old, self._node)

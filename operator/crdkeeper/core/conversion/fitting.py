@@ -68,12 +68,12 @@ class Fitting:
 
     def violations(self, value: Any, allowance: StepAllowance | None = None) -> frozenset[Violated] | None:
         """All violations in an object, by place; None if they are too many, or take too long."""
-        if self.node.has_defaults:
-            # The API server applies defaults before it validates.
-            value = copied(value)
-            fill(value, self.node)
         try:
             with limited(allowance or StepAllowance(STEPS)):
+                if self.node.has_defaults:
+                    # The API server applies defaults before it validates.
+                    value = copied(value)
+                    fill(value, self.node)
                 found = [*self._validator.check(value), *check_embedded(value, self.node)]
                 found += check_list_types(value, self.node)
         except (UndecidedValue, RecursionError):

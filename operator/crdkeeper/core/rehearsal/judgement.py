@@ -9,6 +9,7 @@ from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.objectschema import Admitted
 from crdkeeper.apiserver.objects.scalevalidation import check_scale
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.violation import Violation
 from crdkeeper.core.conversion.nesting import length
 from crdkeeper.core.conversion.values import Unconvertible
@@ -85,6 +86,8 @@ class Judge:
                     found.effects += _disagreement(found, self._predict(least))
         except RecursionError:
             return _not_predicted(obj, "the object nests too deep")
+        except UndecidedValue:
+            return _not_predicted(obj, _TOO_LONG)
         if allowance.is_exceeded:
             # What was left unchecked may have changed any part of it.
             return _not_predicted(obj, _TOO_LONG)

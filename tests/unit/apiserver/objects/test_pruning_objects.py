@@ -214,3 +214,20 @@ def test_unknown_fields_are_listed_only_where_somebody_reads_them() -> None:
     obj = thing(b=1)
     assert resource(a=TEXT).create(obj).unknown == []
     assert pruned(obj, ObjectNode(decoded(OBJECT)), listed=False) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": "array", "items": INTEGER, "default": [1] * 1_000},
+        {**OBJECT, "default": {}, "properties": {f"c{i}": {**INTEGER, "default": i} for i in range(1_000)}},
+    ],
+    ids=["one long default", "many short ones"],
+)
+def test_defaults_that_make_an_object_huge_are_left_to_the_server(field: dict[str, Any]) -> None:
+    schema = resource(a={"type": "array", "items": {**OBJECT, "properties": {"b": field}}})
+    assert schema.admit(thing(a=[{}] * 10)).accepted
+    huge = thing(a=[{} for _ in range(5_000)])
+    for found in (schema.admit(huge), schema.create(huge), schema.stored(huge)):
+        assert found.object is None
+        assert found.accepted is None
