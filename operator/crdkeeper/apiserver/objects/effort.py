@@ -7,7 +7,7 @@ match has its own limit; a caller that checks many values limits all of them tog
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Any, Final
 
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 
@@ -21,6 +21,10 @@ _STEPS_PER_NODE: Final = 500
 """The cost of compiling one node of a schema."""
 _STEPS_PER_BRANCH: Final = 1_000
 """The cost of trying a value on one branch of anyOf, oneOf, allOf or not, or on one value of an enum."""
+_STEPS_PER_PART: Final = 100
+"""The cost of going through one item or entry of a value on a branch."""
+_STEPS_PER_QUOTED: Final = 10
+"""The cost of checking the format of one character on a branch, and of quoting it."""
 _STEPS_PER_DEFAULT: Final = 200
 """The cost of adding one value of a default, which takes about 100 bytes of memory."""
 _STEPS_PER_CHARACTER: Final = 100
@@ -131,6 +135,16 @@ def spend_on_nodes(count: int) -> None:
 def spend_on_branches(count: int) -> None:
     """Count branches or values that a value is tried on one by one. Raises UndecidedValue."""
     _spend(count * _STEPS_PER_BRANCH)
+
+
+def spend_on_parts(value: list[Any] | dict[str, Any]) -> None:
+    """Count the items or entries of a value on a branch. Raises UndecidedValue."""
+    _spend(len(value) * _STEPS_PER_PART)
+
+
+def spend_on_format(text: str) -> None:
+    """Count the check of a format on a branch. Raises UndecidedValue."""
+    _spend(len(text) * _STEPS_PER_QUOTED)
 
 
 def spend_on_defaults(count: int) -> None:

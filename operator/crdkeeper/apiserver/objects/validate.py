@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Self
 
 from crdkeeper.apiserver.objects.correlation import Correlated
-from crdkeeper.apiserver.objects.effort import spend_on_branches
+from crdkeeper.apiserver.objects.effort import spend_on_branches, spend_on_format, spend_on_parts
 from crdkeeper.apiserver.objects.valuejunctors import AllOf, AnyOf, Junctor, Measured, Not, OneOf
 from crdkeeper.apiserver.objects.valuelimits import (
     Check,
@@ -61,7 +61,7 @@ class Validator:
         self._typed = _always_typed(self._typing)
         """Some floats may count as integers, so float is never among them."""
         self._enum = enum_check(schema)
-        self._limits = _limits(schema, self._typing)
+        self._limits = _limits(schema, self._typing, nested=nested)
         self._extra = 1 if format_check(self._typing.format) is not None else 0
         self._junctors = _junctors(schema, request)
         self._properties = {
@@ -199,6 +199,8 @@ class Validator:
         """The parts of a value that have a schema of their own."""
         if type(value) is dict:
             properties, additional = self._properties, self._additional
+            if not properties and additional is None:
+                return
             for key, each in value.items():
                 part = properties.get(key)
                 if part is not None:
@@ -225,18 +227,39 @@ def _always_typed(typing: Typing) -> frozenset[type]:
     )
 
 
-def _limits(schema: Schema, typing: Typing) -> dict[type, tuple[Check, ...]]:
-    """The checks of values by their Python type, in the server's order."""
+def _limits(schema: Schema, typing: Typing, *, nested: bool) -> dict[type, tuple[Check, ...]]:
+    """The checks of values by their Python type, in the server's order.
+
+    What is `nested` in a junctor first counts what it goes through: each of many branches may do so.
+    """
+    has_format = format_check(typing.format)
     number = number_check(schema, *typing.number)
     found: dict[type, list[Check | None]] = {
-        str: [text_check(schema), format_check(typing.format)],
+        str: [text_check(schema), has_format],
         int: [number],
         float: [number],
         list: [size_check(schema, "Items")],
         dict: [size_check(schema, "Properties"), _required_check(schema.get("required", []))],
     }
+    if nested:
+        if has_format is not None:
+            found[str].insert(0, _counted_text)
+        if schema.get("items"):
+            found[list].insert(0, _counted_parts)
+        if schema.get("properties") or schema.get("additionalProperties"):
+            found[dict].insert(0, _counted_parts)
     kept = {kind: tuple(each for each in checks if each is not None) for kind, checks in found.items()}
     return {kind: checks for kind, checks in kept.items() if checks}
+
+
+def _counted_text(value: str) -> FieldErrors:
+    spend_on_format(value)
+    return NO_FINDINGS
+
+
+def _counted_parts(value: list[Any] | dict[str, Any]) -> FieldErrors:
+    spend_on_parts(value)
+    return NO_FINDINGS
 
 
 def _required_check(required: list[str]) -> Check | None:

@@ -5,11 +5,18 @@ most validators passed. So each branch can be `measured`: its findings, and that
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from crdkeeper.apiserver.objects.effort import spend_on_branches
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
-from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, FieldError, FieldErrors, Naming
+from crdkeeper.apiserver.schema.finding import (
+    INVALID,
+    MOST_FINDINGS,
+    NO_FINDINGS,
+    FieldError,
+    FieldErrors,
+    Naming,
+)
 
 Measured = tuple[FieldErrors, int]
 """The findings of a value, and how many validators it passed (MatchCount)."""
@@ -39,12 +46,12 @@ def _said(detail: str) -> FieldError:
     return FieldError(SCHEMA, INVALID, "", detail, Naming.QUOTED, nowhere=True)
 
 
-def _best(results: list[Measured]) -> Measured:
-    best = results[0]
-    for each in results[1:]:
-        if each[1] > best[1]:
-            best = each
-    return best
+_WORST: Final[Measured] = (NO_FINDINGS, -1)
+
+
+def _better(one: Measured, other: Measured) -> Measured:
+    """The one that got further; if both got as far, the first. So of a huge value few errors are kept."""
+    return other if other[1] > one[1] else one
 
 
 class AnyOf:
@@ -62,13 +69,13 @@ class AnyOf:
 
     def measured(self, value: Any) -> Measured:
         spend_on_branches(len(self._branches))
-        results = []
+        best = _WORST
         for each in self._branches:
             result = each.measured(value)
             if not result[0]:
                 return result
-            results.append(result)
-        findings, count = _best(results)
+            best = _better(best, result)
+        findings, count = best
         return (_said(" must validate at least one schema (anyOf)"), *findings), count
 
 
@@ -85,14 +92,21 @@ class OneOf:
 
     def measured(self, value: Any) -> Measured:
         spend_on_branches(len(self._branches))
-        results = [each.measured(value) for each in self._branches]
-        fitting = [each for each in results if not each[0]]
-        if len(fitting) == 1:
-            return fitting[0]
+        best = fit = _WORST
+        fitting = 0
+        for each in self._branches:
+            result = each.measured(value)
+            if result[0]:
+                best = _better(best, result)
+            else:
+                fit = result
+                fitting += 1
+        if fitting == 1:
+            return fit
         words = " must validate one and only one schema (oneOf). "
         if fitting:
-            return (_said(f"{words}Found {len(fitting)} valid alternatives"),), 0
-        findings, count = _best(results)
+            return (_said(f"{words}Found {fitting} valid alternatives"),), 0
+        findings, count = best
         return (_said(f"{words}Found none valid"), *findings), count
 
 
@@ -104,20 +118,35 @@ class AllOf:
 
     def check(self, value: Any) -> FieldErrors:
         spend_on_branches(len(self._branches))
-        return self._joined([each.check(value) for each in self._branches])
+        found: list[FieldError] = []
+        failed = 0
+        for each in self._branches:
+            said = each.check(value)
+            if said:
+                found += said
+                failed += 1
+                if len(found) >= MOST_FINDINGS:
+                    break
+        return self._joined(found, failed)
 
     def measured(self, value: Any) -> Measured:
         spend_on_branches(len(self._branches))
-        results = [each.measured(value) for each in self._branches]
-        return self._joined([each for each, _ in results]), sum(count for _, count in results)
+        found: list[FieldError] = []
+        failed = passed = 0
+        for each in self._branches:
+            said, count = each.measured(value)
+            passed += count
+            if said:
+                failed += 1
+                if len(found) < MOST_FINDINGS:
+                    found += said
+        return self._joined(found, failed), passed
 
-    def _joined(self, results: list[FieldErrors]) -> FieldErrors:
-        bad = [each for each in results if each]
-        if not bad:
+    def _joined(self, found: list[FieldError], failed: int) -> FieldErrors:
+        if not found:
             return NO_FINDINGS
-        none = ". None validated" if len(bad) == len(results) else ""
-        said = _said(f" must validate all the schemas (allOf){none}")
-        return (*(finding for each in bad for finding in each), said)
+        none = ". None validated" if failed == len(self._branches) else ""
+        return (*found, _said(f" must validate all the schemas (allOf){none}"))
 
 
 class Not:

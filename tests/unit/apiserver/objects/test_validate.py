@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.apiserver.objects.samples import INTEGER, PRESERVE, TEXT, admitted, said
+from crdkeeper.apiserver.objects.effort import StepAllowance, limited
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema.finding import MOST_FINDINGS
+from tests.unit.apiserver.objects.samples import INTEGER, PRESERVE, TEXT, admitted, decoded, said
 
 NUMBER = {"type": "number"}
 NOWHERE = '<nil>: Invalid value: "": '
@@ -157,3 +160,39 @@ def test_a_deep_object_is_left_to_the_server() -> None:
         value = {"b": value}
     outcome = admitted({"type": "object", **PRESERVE}, value)
     assert outcome.accepted is None and outcome.unchecked
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "least"),
+    [
+        (TEXT | {"anyOf": [{"format": "date"}]}, "x" * 1_000, 2 * 10_000),
+        ({"type": "array", "items": TEXT, "allOf": [{"items": {"maxLength": 5}}] * 2}, ["a"] * 1_000,
+            2 * 100_000),
+        ({"type": "object", "additionalProperties": TEXT, "not": {"properties": {"b": {"maxLength": 5}}}},
+            {f"k{i}": "a" for i in range(1_000)}, 100_000),
+        ({"type": "array", "items": {"type": "array", "items": TEXT},
+            "not": {"items": {"items": {"maxLength": 5}}}}, [["a"] * 1_000], 100_000),
+    ],
+    ids=["text", "list", "map", "list in a list"],
+)  # fmt: skip
+def test_branches_cost_by_what_they_go_through(schema: dict[str, Any], value: Any, least: int) -> None:
+    allowance = StepAllowance(10**9)
+    with limited(allowance):
+        Validator(decoded(schema)).check(value)
+    assert least <= 10**9 - allowance.left <= least + 10_000
+
+
+def test_a_large_value_with_many_branches_is_left_to_the_server() -> None:
+    branches = [{"items": {"maxLength": 5}}] * 1_000
+    outcome = admitted({"type": "array", "items": TEXT, "allOf": branches}, ["a"] * 10_000)
+    assert outcome.accepted is None
+    assert [each.reason for each in outcome.unchecked] == [
+        "to check all values by the schema may take too long"
+    ]
+
+
+def test_all_errors_of_many_branches_are_not_collected() -> None:
+    branches = [{"items": {"minLength": 5}}] * 10
+    schema = {"type": "array", "items": TEXT, "allOf": branches}
+    found = Validator(decoded(schema)).check(["a"] * (MOST_FINDINGS // 4))
+    assert MOST_FINDINGS <= len(found) < 2 * MOST_FINDINGS
