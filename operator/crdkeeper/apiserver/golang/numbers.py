@@ -9,9 +9,12 @@ MAX_INT: Final = 2**63 - 1
 MAX_UINT: Final = 2**64 - 1
 
 _SPECIAL: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE | re.ASCII)
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9_]+\.?[0-9_]*|\.[0-9_]+)(?:[eE][+-]?[0-9][0-9_]*)?", re.ASCII)
+# Possessive: where two parts can share digits in many ways, a text that does not match takes quadratic time.
+_DECIMAL: Final = re.compile(
+    r"[+-]?(?:[0-9_]++(?:\.[0-9_]*+)?|\.[0-9_]++)(?:[eE][+-]?[0-9][0-9_]*+)?", re.ASCII
+)
 _HEX: Final = re.compile(
-    r"[+-]?0[xX](?:[0-9a-fA-F_]+\.?[0-9a-fA-F_]*|\.[0-9a-fA-F_]+)[pP][+-]?[0-9][0-9_]*", re.ASCII
+    r"[+-]?0[xX](?:[0-9a-fA-F_]++(?:\.[0-9a-fA-F_]*+)?|\.[0-9a-fA-F_]++)[pP][+-]?[0-9][0-9_]*+", re.ASCII
 )
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UNSIGNED: Final = re.compile(r"[0-9]+", re.ASCII)

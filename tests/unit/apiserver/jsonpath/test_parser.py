@@ -97,3 +97,10 @@ def test_the_time_is_bounded(part: str) -> None:
     with contextlib.suppress(PathError):
         parse_column(part * (200_000 // len(part)))
     assert time.process_time() - start < 5
+
+
+def test_the_time_of_a_long_number_is_bounded() -> None:
+    start = time.process_time()
+    with pytest.raises(PathError):
+        parse_column("1" * 200_000 + "..")
+    assert time.process_time() - start < 5
