@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.cel.counting.prices import price_of
+from crdkeeper.apiserver.cel.library.format import format_text
 from crdkeeper.apiserver.cel.run.binding import bind
 from crdkeeper.apiserver.cel.run.budget import CONSTANT_CALL, cost_of
 from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.network import cidr, ip
 from crdkeeper.apiserver.cel.values.sizes import size_of
-from crdkeeper.apiserver.cel.values.values import EvaluationError
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 
 KNOWN: Any = {"type": "object", "properties": {"n": {"type": "integer"}}}
 UNSEEN = {f"x{i}": i for i in range(300)}
@@ -73,3 +74,18 @@ def test_the_bound_for_lists_is_no_less_than_their_cost(
 def test_a_field_that_cel_does_not_see_costs_two() -> None:
     price = price_of("indexOf", "list_a_index_of_int")
     assert price([[bind({"n": 1, **UNSEEN}, KNOWN)], 1], -1) == 1 + 2 * len(UNSEEN)
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 1_000, b"x" * 1_000, -1e308, {"a": "x" * 1_000}], ids=lambda each: type(each).__name__
+)
+def test_the_bound_for_format_grows_with_the_text_of_each_value(value: Any) -> None:
+    each = CelMap.of_strings(value) if type(value) is dict else value
+    values: list[Any] = [[each] * 100]
+    assert cost_of("format")(["%s", values]) >= len(format_text("%s", values)) // 10
+
+
+@pytest.mark.parametrize("values", [["x" * 100_000] * 101, [[1e308] * 101] * 500])
+def test_a_text_that_may_be_too_long_is_not_made(values: list[Any]) -> None:
+    with pytest.raises(Indeterminate):
+        cost_of("format")(["%s", [values]])

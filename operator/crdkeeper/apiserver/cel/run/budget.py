@@ -10,6 +10,7 @@ and memory.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from crdkeeper.apiserver.cel.library.strings import MAX_TEXT
 from crdkeeper.apiserver.cel.run.weights import all_pairs, comparison, search, weight_of
 from crdkeeper.apiserver.cel.syntax.macros import SORT_BY_KEYS
 from crdkeeper.apiserver.cel.syntax.nodes import Op
@@ -37,6 +38,8 @@ LIST_COST: Final = 10
 MAP_COST: Final = 30
 ITERATION: Final = 16
 """The cost of a comprehension's iteration without its parts: conditions, accumulator, a list of one."""
+_OF_DOUBLE: Final = 317
+"""The characters of a double in a formatted list at most: a sign, and what is on both sides of the dot."""
 
 Frame = list[Any]
 """The remaining budget, then the variables."""
@@ -109,8 +112,8 @@ def _sets(args: Sequence[Value]) -> int:
     return 2 * max(all_pairs(args[0], args[1]), size_of(args[0]) * size_of(args[1]))
 
 
-def _traversal(args: Sequence[Value]) -> int:
-    """For lists and maps, with their contents.
+def _contents(args: Sequence[Value], of_double: int = 0) -> tuple[int, int]:
+    """How many values lists and maps are, with all that is in them, and how many characters these have.
 
     The server finds two values for each field that CEL does not see: no key, and an error at it. More values
     than a call may cost are not counted: an expression can make one that has another one twice, and so on.
@@ -122,6 +125,8 @@ def _traversal(args: Sequence[Value]) -> int:
         values += 1
         if type(value) is str or type(value) is bytes:
             characters += len(value)
+        elif type(value) is float:
+            characters += of_double
         elif type(value) is list:
             waiting += value
         elif isinstance(value, ListValue):
@@ -131,7 +136,11 @@ def _traversal(args: Sequence[Value]) -> int:
             waiting += keys
             waiting += [value.find(key) for key in keys]
             values += 2 * (len(value) - len(keys))
-    return values + characters
+    return values, characters
+
+
+def _traversal(args: Sequence[Value]) -> int:
+    return sum(_contents(args))
 
 
 def _search(args: Sequence[Value]) -> int:
@@ -161,7 +170,11 @@ def _join(args: Sequence[Value]) -> int:
 
 
 def _display(args: Sequence[Value]) -> int:
-    return _linear(args) + weight_of(args[-1])
+    """The text has all that is in the values, as often as they have it. Raises Indeterminate."""
+    values, characters = _contents(args[-1:], _OF_DOUBLE)
+    if values > CALL_LIMIT or characters > MAX_TEXT:
+        raise Indeterminate(f"a text that may have more than {MAX_TEXT:,} characters")
+    return _linear(args) + values + characters // 10
 
 
 def _flatten(args: Sequence[Value]) -> int:
