@@ -49,6 +49,17 @@ def test_many_matches_together_are_bounded() -> None:
         value("self.all(each, !each.matches('(a?){1000}b'))", ["a" * 1000] * 100, schema)
 
 
+def test_many_patterns_together_are_bounded() -> None:
+    patterns = [f"x{i}.{{1,999}}" for i in range(1_000)]
+    with pytest.raises(Indeterminate):
+        value("self.all(each, !''.matches(each))", patterns, {"type": "array", "items": {"type": "string"}})
+
+
+def test_a_constant_pattern_is_compiled_once() -> None:
+    schema = {"type": "array", "items": {"type": "string"}}
+    assert value("self.all(each, !each.matches('x.{1,999}'))", [""] * 1_000, schema) is True
+
+
 @pytest.mark.parametrize("pattern", HARMLESS)
 def test_what_people_write_is_decided(pattern: str) -> None:
     data = {"text": "a" * HARMLESS[pattern], "pattern": pattern}

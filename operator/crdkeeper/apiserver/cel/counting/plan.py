@@ -248,7 +248,7 @@ class Planner:
             args,
             function,
             price_of(name, overload),
-            None if name in _QUICK or function is _GROWN else cost_of(name),
+            None if name in _QUICK or function is _GROWN else cost_of(name, constant_pattern=compiled),
             evaluates_all=evaluates_all(
                 overload or (name if name in _OPERATORS else ""), len(args), constant_pattern=compiled
             ),

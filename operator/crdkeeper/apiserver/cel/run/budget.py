@@ -74,10 +74,16 @@ def _product(args: Sequence[Value]) -> int:
     return (one // 10 + 2) * (two // 4 + 2)
 
 
-def _matching(args: Sequence[Value]) -> int:
+def _matching(args: Sequence[Value], *, compiles: bool = False) -> int:
     text, pattern = args[0], args[1]
-    ours = matching_cost(text, pattern) if isinstance(text, str) and isinstance(pattern, str) else 0
+    known = isinstance(text, str) and isinstance(pattern, str)
+    ours = matching_cost(text, pattern, compiles=compiles) if known else 0
     return max(_product(args), ours)
+
+
+def _compiling(args: Sequence[Value]) -> int:
+    """A loop may have another pattern each time."""
+    return _matching(args, compiles=True)
 
 
 def _quadratic(args: Sequence[Value]) -> int:
@@ -188,9 +194,9 @@ _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
     Op.NOT_EQUALS: _equality,
     Op.IN: _membership,
     Op.ADD: _addition,
-    "matches": _matching,
-    "find": _matching,
-    "findAll": _matching,
+    "matches": _compiling,
+    "find": _compiling,
+    "findAll": _compiling,
     "contains": _product,
     "sort": _quadratic,
     SORT_BY_KEYS: _sort_by,
@@ -215,6 +221,11 @@ _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
 }
 
 
-def cost_of(function: str) -> Callable[[Sequence[Value]], int]:
-    """An upper bound of a call's cost beyond its constant part, by its arguments."""
+def cost_of(function: str, *, constant_pattern: bool = False) -> Callable[[Sequence[Value]], int]:
+    """An upper bound of a call's cost beyond its constant part, by its arguments.
+
+    `constant_pattern` says that it is a match, and that its pattern is the same each time.
+    """
+    if constant_pattern:
+        return _matching
     return _COSTS.get(function, _linear)

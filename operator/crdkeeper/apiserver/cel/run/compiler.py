@@ -12,7 +12,7 @@ from crdkeeper.apiserver.cel.run import budget
 from crdkeeper.apiserver.cel.run.budget import Frame
 from crdkeeper.apiserver.cel.run.comprehensions import LOOPS, Loop, Run
 from crdkeeper.apiserver.cel.run.folding import constant_of, folded, literal_value
-from crdkeeper.apiserver.cel.run.functions import REGEXES, evaluates_all, prepared
+from crdkeeper.apiserver.cel.run.functions import REGEXES, evaluates_all, has_constant_pattern, prepared
 from crdkeeper.apiserver.cel.run.operations import (
     OPERATORS,
     called,
@@ -192,7 +192,8 @@ class Compiler:
             args = [list_or_panic(each) for each in args]
         elif name == "flatten" and len(args) > 1:
             args = flattened(*args)
-        return called(function, args, budget.cost_of(name))
+        cost = budget.cost_of(name, constant_pattern=has_constant_pattern(node, name))
+        return called(function, args, cost)
 
     def _sorts_by_one_type(self, node: Macro) -> bool:
         expansion = node.expansion

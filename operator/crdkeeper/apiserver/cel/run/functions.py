@@ -28,10 +28,16 @@ def prepared(
         function = _sum(overloads, function)
     if name in ORDERLY:
         function = _ordered_only(function)
-    pattern = node.args[-1 if name == "matches" else 0] if name in REGEXES and node.args else None
-    if pattern is not None and constant_of(pattern) is not MISSING:
+    if has_constant_pattern(node, name):
         function = _with_constant_pattern(function)
     return function
+
+
+def has_constant_pattern(node: Call, name: str) -> bool:
+    """Whether a call is one of a regular expression that is known in advance."""
+    if name not in REGEXES or not node.args:
+        return False
+    return constant_of(node.args[-1 if name == "matches" else 0]) is not MISSING
 
 
 def evaluates_all(overload: str, arity: int, *, constant_pattern: bool) -> bool:

@@ -14,6 +14,8 @@ _LARGEST: Final = 20_000
 """Instructions. `.{1,1000}` has 9,000; larger programs take up to 1 µs for each instruction and character."""
 _MOST_STEPS: Final = 10_000_000
 """Instructions times characters of one match: about a second at worst."""
+_COMPILATION: Final = 20
+"""To compile a program takes as long as to match that many characters."""
 _STEPS_PER_COST: Final = 20
 
 
@@ -41,17 +43,17 @@ def compiled(pattern: str) -> Any:
     return program
 
 
-def matching_cost(text: str, pattern: str) -> int:
-    """The work of a match, in units of the server's cost.
+def matching_cost(text: str, pattern: str, *, compiles: bool) -> int:
+    """The work of a match, with that of compiling the pattern, in units of the server's cost.
 
     The server's cost depends on the pattern's length, but RE2's time on the size of its program: 11
     characters can make 4,000 instructions. Raises Indeterminate if one match may take too long, but nothing
     for an invalid pattern, which the match reports.
     """
     try:
-        steps = compiled(pattern).programsize * len(text)
+        size = compiled(pattern).programsize
     except EvaluationError:
         return 0
-    if steps > _MOST_STEPS:
+    if size * len(text) > _MOST_STEPS:
         raise Indeterminate("a match that may take too long")
-    return int(steps // _STEPS_PER_COST)
+    return int(size * (len(text) + (_COMPILATION if compiles else 0)) // _STEPS_PER_COST)
