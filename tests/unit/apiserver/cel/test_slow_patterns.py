@@ -60,6 +60,11 @@ def test_a_constant_pattern_is_compiled_once() -> None:
     assert value("self.all(each, !each.matches('x.{1,999}'))", [""] * 1_000, schema) is True
 
 
+def test_matches_that_each_read_the_rest_of_the_text_are_bounded() -> None:
+    with pytest.raises(Indeterminate, match="may take too long together"):
+        value("self.text.findAll('a(?:.*b)?').size() > 0", {"text": "a" * 20_000}, TEXTS)
+
+
 @pytest.mark.parametrize("pattern", HARMLESS)
 def test_what_people_write_is_decided(pattern: str) -> None:
     data = {"text": "a" * HARMLESS[pattern], "pattern": pattern}

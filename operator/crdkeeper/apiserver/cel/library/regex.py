@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.values.arithmetic import unknown_operator
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table, Unguarded
-from crdkeeper.apiserver.cel.values.patterns import compiled
+from crdkeeper.apiserver.cel.values.patterns import MOST_STEPS, compiled
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value, no_overload
 
 MAX_MATCHES: Final = 100_000
@@ -37,6 +37,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[Value]:
     if limit == 0:
         return found
     end = -1
+    size, steps = expression.programsize, 0
     for match in expression.finditer(text):
         # Go ignores an empty match that touches the one before.
         if match.start() != match.end() or match.start() != end:
@@ -46,6 +47,10 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[Value]:
             if len(found) > MAX_MATCHES:
                 raise Indeterminate(f"more than {MAX_MATCHES:,} matches of a pattern")
         end = match.end()
+        # To find the longest match, or the next one, may take all of the text that remains.
+        steps += size * (len(text) - match.start())
+        if steps > MOST_STEPS:
+            raise Indeterminate("matches that may take too long together")
     return found
 
 

@@ -12,8 +12,8 @@ _MEMORY: Final = 8 << 20
 """With 64 MiB, one pattern took 2 GB and 15 s for 20 characters."""
 _LARGEST: Final = 20_000
 """Instructions. `.{1,1000}` has 9,000; larger programs take up to 1 µs for each instruction and character."""
-_MOST_STEPS: Final = 10_000_000
-"""Instructions times characters of one match: about a second at worst."""
+MOST_STEPS: Final = 10_000_000
+"""Instructions times characters of one call: about a second at worst."""
 _COMPILATION: Final = 20
 """To compile a program takes as long as to match that many characters."""
 _STEPS_PER_COST: Final = 20
@@ -54,6 +54,6 @@ def matching_cost(text: str, pattern: str, *, compiles: bool) -> int:
         size = compiled(pattern).programsize
     except EvaluationError:
         return 0
-    if size * len(text) > _MOST_STEPS:
+    if size * len(text) > MOST_STEPS:
         raise Indeterminate("a match that may take too long")
     return int(size * (len(text) + (_COMPILATION if compiles else 0)) // _STEPS_PER_COST)
