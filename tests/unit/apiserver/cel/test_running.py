@@ -2,6 +2,7 @@
 """Values and errors of expressions; tests/cluster compares them with the API server's."""
 
 import math
+from time import process_time
 from typing import Any
 
 import pytest
@@ -305,3 +306,17 @@ def test_errors_over_a_map_that_are_alike_or_decided_by_another_entry() -> None:
         is False
     )
     assert outcome("{'a': 1, 'b': 2}.map(k, k.charAt(9))").startswith("!index out of range")
+
+
+def test_the_last_index_of_a_text() -> None:
+    assert value("['bc', 'a', 'x', ''].map(x, 'abcabc'.lastIndexOf(x))") == [4, 3, -1, 6]
+    assert value("[0, 1, 3, 4, 6].map(x, 'abcabc'.lastIndexOf('bc', x))") == [-1, 1, 1, 4, -1]
+
+
+def test_the_last_index_of_a_long_text_is_found_in_linear_time() -> None:
+    text = {"type": "string"}
+    schema = {"type": "object", "properties": {"text": text, "part": text}}
+    data = {"text": "a" * 600_000, "part": "ab" + "a" * 300_000}
+    seconds = process_time()
+    assert value("self.text.lastIndexOf(self.part)", data, schema) == -1
+    assert process_time() - seconds < 5

@@ -80,14 +80,20 @@ def _index_of(text: str, part: str, offset: int = 0) -> int:
 
 def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
     if offset is None:
-        return text.rfind(part)
+        return _last(text, part)
     if offset < 0:
         raise _out_of_range(offset)
     if not part:
         return min(offset, len(text))
     if offset >= len(text):
         return -1
-    return text.rfind(part, 0, offset + len(part))
+    return _last(text[: offset + len(part)], part)
+
+
+def _last(text: str, part: str) -> int:
+    """Like str.rfind, which may take quadratic time, while str.find takes linear time."""
+    at = text[::-1].find(part[::-1])
+    return at if at < 0 else len(text) - len(part) - at
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
