@@ -7,6 +7,8 @@ from typing import Final
 MIN_INT: Final = -(2**63)
 MAX_INT: Final = 2**63 - 1
 MAX_UINT: Final = 2**64 - 1
+_MOST_DIGITS: Final = 20
+"""Those of MAX_UINT."""
 
 _SPECIAL: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE | re.ASCII)
 # Possessive: where two parts can share digits in many ways, a text that does not match takes quadratic time.
@@ -35,19 +37,29 @@ def received(value: int) -> int | float:
         return math.inf if value > 0 else -math.inf
 
 
+def bounded_int(text: str) -> int:
+    """The value of decimal digits, which may have a sign; beyond 64 bits only that it is beyond them.
+
+    Go reads any number of leading zeros; Python's int() no more than 4,300 digits.
+    """
+    digits = text.lstrip("+-0")
+    value = int(digits or "0") if len(digits) <= _MOST_DIGITS else MAX_UINT + 1
+    return -value if text[0] == "-" else value
+
+
 def parse_int(text: str) -> int | None:
     """A decimal int64 (strconv.ParseInt), or None."""
-    if len(text) > 20 + 1000 or not _INTEGER.fullmatch(text):
+    if not _INTEGER.fullmatch(text):
         return None
-    value = int(text)
+    value = bounded_int(text)
     return value if MIN_INT <= value <= MAX_INT else None
 
 
 def parse_uint(text: str) -> int | None:
     """A decimal uint64 (strconv.ParseUint), or None."""
-    if len(text) > 20 + 1000 or not _UNSIGNED.fullmatch(text):
+    if not _UNSIGNED.fullmatch(text):
         return None
-    value = int(text)
+    value = bounded_int(text)
     return value if value <= MAX_UINT else None
 
 

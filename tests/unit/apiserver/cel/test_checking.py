@@ -95,6 +95,12 @@ def test_error(text: str, error: str) -> None:
     assert problem.splitlines()[0] == f"compilation failed: ERROR: <input>:{error}"
 
 
+def test_leading_zeros_of_a_precision_do_not_count() -> None:
+    problem = verdict(f"'%.{'0' * 20}{'9' * 20}f'.format([1.0]) == 'a'").problem
+    assert problem is not None
+    assert "value out of range" in problem
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [

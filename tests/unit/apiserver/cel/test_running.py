@@ -320,3 +320,10 @@ def test_the_last_index_of_a_long_text_is_found_in_linear_time() -> None:
     seconds = process_time()
     assert value("self.text.lastIndexOf(self.part)", data, schema) == -1
     assert process_time() - seconds < 5
+
+
+def test_leading_zeros_do_not_count() -> None:
+    zeros = "0" * 2_000
+    assert value(f"int('{zeros}7')") == 7
+    assert value(f"isQuantity('1e{zeros}5')") is True
+    assert value(f"timestamp(0).getHours('{zeros}1:00')") == 1

@@ -9,7 +9,7 @@ from typing import Final
 
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Opaque, Value, no_overload
-from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT, bounded_int
 
 _FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -140,7 +140,7 @@ def _suffix(suffix: str) -> tuple[int, int] | None:
         digits = suffix[1:]
         if not digits.lstrip("+-").isdigit() or len(digits.lstrip("+-")) < len(digits) - 1:
             return None
-        exponent = int(digits) if len(digits) < 30 else MAX_INT + 1
+        exponent = bounded_int(digits)
         return (10, exponent) if MIN_INT <= exponent <= MAX_INT else None
     return None
 

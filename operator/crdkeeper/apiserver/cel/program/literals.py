@@ -25,6 +25,7 @@ from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression
 from crdkeeper.apiserver.cel.types.types import Type, unwrap_optional
 from crdkeeper.apiserver.cel.values.values import EvaluationError
 from crdkeeper.apiserver.golang import regexsyntax
+from crdkeeper.apiserver.golang.numbers import MAX_INT, bounded_int
 
 _READ = ("duration", "timestamp")
 _FORMAT = "format"
@@ -254,7 +255,7 @@ def _clause(text: str, at: int, argument: Expr, checked: Checked) -> int:
         if at >= len(text):
             raise _BadFormat(_UNREAD_PRECISION + "could not find end of precision specifier")
         digits = precision[1]
-        if not digits or int(digits[:20]) > 2**63 - 1:
+        if not digits or bounded_int(digits) > MAX_INT:
             reason = "value out of range" if digits else "invalid syntax"
             raise _BadFormat(
                 f"{_UNREAD_PRECISION}error while converting precision to integer: "

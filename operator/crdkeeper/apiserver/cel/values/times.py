@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Opaque, Value
 from crdkeeper.apiserver.golang import durations
-from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT, plain
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT, bounded_int, plain
 from crdkeeper.apiserver.golang.text import quote
 
 SECOND: Final = 10**9
@@ -194,7 +194,7 @@ def zone_offset(timestamp: Timestamp, zone: str) -> int:
 def _atoi(text: str) -> int:
     if not _ATOI.fullmatch(text):
         raise EvaluationError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
-    value = int(text) if len(text) < 1000 else MAX_INT + 1
+    value = bounded_int(text)
     if not MIN_INT <= value <= MAX_INT:
         raise EvaluationError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
     return value
