@@ -1,5 +1,6 @@
 """List functions: Kubernetes' (library/lists.go), version 3 of cel-go's lists extension, and sets."""
 
+import math
 from collections.abc import Callable
 from functools import cmp_to_key
 from itertools import pairwise
@@ -11,7 +12,7 @@ from crdkeeper.apiserver.cel.values.equality import compare, equal_values
 from crdkeeper.apiserver.cel.values.membership import contains
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table, Unguarded, typed
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
-from crdkeeper.apiserver.cel.values.unordered import Unordered
+from crdkeeper.apiserver.cel.values.unordered import Unordered, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
     EvaluationError,
     Indeterminate,
@@ -24,6 +25,7 @@ from crdkeeper.apiserver.cel.values.values import (
     read,
     type_name,
 )
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 COMPARABLE: Final = (
     "int",
@@ -42,6 +44,8 @@ ZEROS: Final[dict[str, Value]] = {
     "double": 0.0,
     Duration.type_name: Duration(0),
 }
+_EXACT: Final = 2**53
+"""Up to this, a double has every whole number."""
 MAX_RANGE: Final = 1_000_000
 """The longest list of lists.range: a longer one exceeds the server's cost limit."""
 
@@ -94,10 +98,28 @@ def total(values: Value, zero: Value) -> Value:
     return result
 
 
+def _is_same_in_any_order(items: list[Value]) -> bool:
+    """Whether a sum is the same in any order: without rounding, and without an overflow on the way."""
+    kinds = {type(each) for each in items}
+    if kinds == {float}:
+        if not all(map(math.isfinite, items)):
+            return False
+        ratios = [each.as_integer_ratio() for each in items]
+        unit = max(below for _, below in ratios)
+        return bool(sum(abs(above) * (unit // below) for above, below in ratios) <= _EXACT)
+    if kinds == {int} or kinds == {Duration}:
+        wholes = [each.order if type(each) is Duration else each for each in items]
+        least, most = sum(min(each, 0) for each in wholes), sum(max(each, 0) for each in wholes)
+        return bool(MIN_INT <= least and most <= MAX_INT)
+    return kinds == {Uint}
+
+
 def _sum(values: Value) -> Value:
     items = elements_of(values)
     if not items:
         raise Indeterminate("the sum of an empty list whose element type is not known")
+    if type(values) is Unordered and not _is_same_in_any_order(items):
+        raise unknown_order()
     return total(values, ZEROS[type_name(items[0])])
 
 
