@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.cel.values.values import Indeterminate
 from tests.unit.apiserver.cel.running import outcome
 
 TEXT = {"type": "string"}
@@ -93,3 +94,16 @@ def test_expressions(expression: str, expected: object) -> None:
 def test_data_of_the_wrong_type_are_an_error_when_they_are_looked_at(data: Any) -> None:
     assert str(outcome("self.namespace == ''", data, SCHEMA)).startswith("!invalid data, ")
     assert outcome("1 == 1", data, SCHEMA) is True
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "self.open.all(k, type(k) == string)",
+        "self.open.transformList(k, v, k).size() == 1",
+        "{'x': 1}.transformMapEntry(k, v, self.open).size() == 1",
+    ],
+)
+def test_a_loop_over_fields_that_cel_does_not_see_is_left_to_the_server(expression: str) -> None:
+    with pytest.raises(Indeterminate, match="does not see"):
+        outcome(expression, DATA, SCHEMA)

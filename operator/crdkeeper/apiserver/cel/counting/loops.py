@@ -22,6 +22,7 @@ from crdkeeper.apiserver.cel.values.values import (
     Value,
     elements_of,
     is_list,
+    looped_keys,
     read,
 )
 
@@ -88,10 +89,10 @@ class Fold(Instruction):
             if is_list(values):
                 return zip(elements_of(values), strict=True)
             if isinstance(values, MapValue):
-                return zip(values.key_list(), strict=True)
+                return zip(looped_keys(values), strict=True)
             return EvaluationError(f"got '{go_type(values)}', expected iterable type")
         if isinstance(values, MapValue):
-            return [(key, values.find(key)) for key in values.key_list()]
+            return [(key, values.find(key)) for key in looped_keys(values)]
         if type(values) is Unordered:
             # Which index an element has is unknown.
             return [(unknown_order(), each) for each in values.elements()]
@@ -118,7 +119,7 @@ def inserted(target: Value, *entry: Value) -> Value:
         (entries,) = entry
         if not isinstance(entries, MapValue):
             raise unsupported("cel.@mapInsert", (target, entries))
-        pairs = ((key, read(entries.find(key))) for key in entries.key_list())
+        pairs = ((key, read(entries.find(key))) for key in looped_keys(entries))
     made: CelMap = target
     for key, value in pairs:
         if made.find(key) is not MISSING:

@@ -21,6 +21,7 @@ from crdkeeper.apiserver.cel.values.values import (
     Value,
     elements_of,
     is_list,
+    looped_keys,
     no_overload,
     read,
 )
@@ -46,7 +47,7 @@ class Loop:
         if is_list(values):
             items = elements_of(values)
         elif isinstance(values, MapValue):
-            items = values.key_list()
+            items = looped_keys(values)
         else:
             raise EvaluationError(f"got '{go_type(values)}', expected iterable type")
         (slot,) = self.slots
@@ -65,7 +66,7 @@ class Loop:
         elif is_list(values):
             pairs = iter(enumerate(elements_of(values)))
         elif isinstance(values, MapValue):
-            pairs = iter([(key, values.find(key)) for key in values.key_list()])
+            pairs = iter([(key, values.find(key)) for key in looped_keys(values)])
         else:
             raise EvaluationError(f"unsupported comprehension range type: {go_type(values)}")
         for key, value in pairs:
@@ -228,7 +229,7 @@ def to_entries(loop: Loop, predicate: Run | None, body: Run) -> Run:
             entries = body(frame)
             if not isinstance(entries, MapValue):
                 raise unsupported("cel.@mapInsert", (made, entries))
-            for key in entries.key_list():
+            for key in looped_keys(entries):
                 _insert(made, key, read(entries.find(key)))
 
         _collect(loop, predicate, frame, add)

@@ -179,6 +179,17 @@ def elements_of(value: Value) -> list[Value]:
     return value if type(value) is list else value.elements()
 
 
+def looped_keys(values: MapValue) -> list[Value]:
+    """The keys that a loop goes through. Raises Indeterminate for an object that has fields CEL does not see.
+
+    The server goes on for each of these, with a null or an error instead of the key.
+    """
+    keys = values.key_list()
+    if len(keys) < len(values):
+        raise Indeterminate("a loop over an object with fields that CEL does not see")
+    return keys
+
+
 ERRORS: Final = frozenset((EvaluationError, Indeterminate))
 
 
