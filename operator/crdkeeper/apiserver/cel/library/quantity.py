@@ -212,6 +212,13 @@ def _as_integer(quantity: Quantity) -> int:
     return value
 
 
+def _compare(one: Quantity, two: Quantity) -> int:
+    """-1, 0 or 1 (Quantity.Cmp). Beside a big decimal, the first one becomes one in the server, for good."""
+    if not two.small:
+        one.small = False
+    return one.compare(two)
+
+
 def _int(value: int) -> Quantity:
     return Quantity(value, 0, small=True)
 
@@ -219,9 +226,9 @@ def _int(value: int) -> Quantity:
 _Q: Final = Quantity.type_name
 
 MEMBERS: Final[Table] = {
-    "isGreaterThan": (Overload((_Q, _Q), lambda one, two: one.compare(two) == 1),),
-    "isLessThan": (Overload((_Q, _Q), lambda one, two: one.compare(two) == -1),),
-    "compareTo": (Overload((_Q, _Q), Quantity.compare),),
+    "isGreaterThan": (Overload((_Q, _Q), lambda one, two: _compare(one, two) == 1),),
+    "isLessThan": (Overload((_Q, _Q), lambda one, two: _compare(one, two) == -1),),
+    "compareTo": (Overload((_Q, _Q), _compare),),
     "asApproximateFloat": (Overload((_Q,), Quantity.approximate),),
     "asInteger": (Overload((_Q,), _as_integer),),
     "isInteger": (Overload((_Q,), lambda quantity: quantity.whole() is not None),),

@@ -142,7 +142,7 @@ class Compiler:
             return special(*args)
         value = folded(node)
         if value is not MISSING:
-            # The API server reads the text of a quantity or an address each time.
+            # The API server reads the text of an address each time.
             self.cost += budget.cost_of(function)([constant_of(node.args[0])])
             return constant(value)
         return self._function(node, function, GLOBALS, args)

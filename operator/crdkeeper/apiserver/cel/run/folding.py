@@ -14,7 +14,6 @@ _FOLDED: Final = frozenset(
     (
         "duration",
         "timestamp",
-        "quantity",
         "semver",
         "ip",
         "cidr",
@@ -26,7 +25,7 @@ _FOLDED: Final = frozenset(
         "string",
     )
 )
-"""Functions of a constant that run when the expression is compiled."""
+"""Functions of a constant that run when the expression is compiled; a quantity is changed by comparisons."""
 _CONVERSIONS: Final = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint")
 )
