@@ -151,6 +151,8 @@ def test_selection_and_library(expression: str, expected: object) -> None:
         "[].sum()",
         "{'a': 0.1, 'b': 0.7, 'c': 0.2}.transformList(k, v, v).sum() == 1.0",
         "{'a': 9223372036854775807, 'b': 1, 'c': -1}.transformList(k, v, v).sum()",
+        "!(dyn(b'a') in ['a'])",
+        "dyn(semver('1.0.0')) in ['1.0.0']",
         "{'a': 1, 'b': 2}.map(k, k)[0]",
         "{'a': 1, 'b': 2}.map(k, k).sortBy(k, 1)",
         "{'a': 1, 'b': 2}.map(k, k).filter(k, true).join()",
