@@ -364,3 +364,7 @@ def test_a_list_that_changes_in_place_is_counted_so() -> None:
 def test_what_is_added_to_an_empty_list_may_be_left_to_the_server(expression: str) -> None:
     with pytest.raises(Indeterminate):
         value(f"self.?l.optMap(l, {expression})", {"l": [], "m": {"a": 1, "b": 2}}, LISTS)
+
+
+def test_the_distinct_elements_of_an_empty_set_are_a_set() -> None:
+    assert value("(self.s.distinct() + ['x', 'x']).size()", {"s": []}, LISTS) == 1

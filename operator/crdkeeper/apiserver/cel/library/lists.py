@@ -229,9 +229,12 @@ def sort_by_keys(values: Value, keys: list[Value]) -> Value:
 
 
 def _distinct(values: Value) -> Value:
+    items = elements_of(values)
+    if not items:
+        return values
     unique: list[Value] = []
     seen: set[tuple[type, Value]] = set()
-    for each in elements_of(values):
+    for each in items:
         value = read(each)
         if type(value) in (str, bool, bytes):
             if (type(value), value) in seen:
