@@ -107,3 +107,17 @@ def test_data_of_the_wrong_type_are_an_error_when_they_are_looked_at(data: Any) 
 def test_a_loop_over_fields_that_cel_does_not_see_is_left_to_the_server(expression: str) -> None:
     with pytest.raises(Indeterminate, match="does not see"):
         outcome(expression, DATA, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("zone", "known"),
+    [("Z", True), ("+13:00", True), ("-12:00", True), ("+00:00", False), ("+15:00", False), ("+05:30", False)],
+)
+def test_times_are_elements_of_a_set_by_their_time_zone(zone: str, known: bool) -> None:
+    schema = {**SET, "items": {"type": "string", "format": "date-time"}}
+    data = [f"2024-01-01T01:02:03{zone}"]
+    if known:
+        assert outcome("(self + self).size()", data, schema) == 1
+    else:
+        with pytest.raises(Indeterminate, match="time zones"):
+            outcome("(self + self).size()", data, schema)

@@ -259,8 +259,13 @@ def _set_key(element: Value) -> Any:
 
 def _scalar_key(element: Value) -> Any:
     if type(element) is Timestamp:
-        # Go compares the pointers of time zones, which it shares for whole hours only.
-        if element.offset % 3600:
+        # Go compares the pointers of time zones. It shares those of whole hours, with another for +00:00 than
+        # for Z, which a computed time does not tell apart.
+        if element.offset:
+            known = element.offset % 3600 == 0 and -12 <= element.offset // 3600 <= 14
+        else:
+            known = element.written is not None and not element.written.endswith("00:00")
+        if not known:
             raise Indeterminate("timestamps with unusual time zones in a set")
         return Timestamp, element.order, element.offset
     if isinstance(element, Opaque):
