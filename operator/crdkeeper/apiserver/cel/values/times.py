@@ -22,6 +22,8 @@ _TIMESTAMP: Final = re.compile(
     re.ASCII,
 )
 _ATOI: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_NO_ZONE: Final = re.compile(r"(?=.*[^\w+.-])[^/\0]{1,60}", re.ASCII | re.DOTALL)
+"""What no database of time zones has as a name, as it has a character that is in none."""
 
 
 class Duration(Opaque):
@@ -185,7 +187,9 @@ def zone_offset(timestamp: Timestamp, zone: str) -> int:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=timestamp.order // SECOND)
         offset = moment.astimezone(ZoneInfo(zone)).utcoffset()
     except ZoneInfoNotFoundError:
-        raise EvaluationError(f"unknown time zone {zone}") from None
+        if _NO_ZONE.fullmatch(zone):
+            raise EvaluationError(f"unknown time zone {zone}") from None
+        raise Indeterminate(f"the time zone {zone!r}, which is unknown here") from None
     except (OSError, ValueError, OverflowError):
         raise Indeterminate(f"the time zone {zone!r}") from None
     return 0 if offset is None else int(offset.total_seconds())
