@@ -111,7 +111,14 @@ def test_a_loop_over_fields_that_cel_does_not_see_is_left_to_the_server(expressi
 
 @pytest.mark.parametrize(
     ("zone", "known"),
-    [("Z", True), ("+13:00", True), ("-12:00", True), ("+00:00", False), ("+15:00", False), ("+05:30", False)],
+    [
+        ("Z", True),
+        ("+13:00", True),
+        ("-12:00", True),
+        ("+00:00", False),
+        ("+15:00", False),
+        ("+05:30", False),
+    ],
 )
 def test_times_are_elements_of_a_set_by_their_time_zone(zone: str, known: bool) -> None:
     schema = {**SET, "items": {"type": "string", "format": "date-time"}}
