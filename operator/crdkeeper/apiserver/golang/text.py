@@ -33,7 +33,7 @@ _JSON_ESCAPES = {
 _JSON_SPECIAL = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029]')
 
 
-class Struct(dict[str, Any]):
+class StructValue(dict[str, Any]):
     """The fields of a Go struct, which are printed in their order."""
 
 
@@ -57,7 +57,7 @@ def _quoted(char: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value printed like encoding/json: sorted keys but for a Struct, no blanks, HTML escaped."""
+    """A value printed like encoding/json: sorted keys but for a StructValue, no blanks, HTML escaped."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -70,7 +70,7 @@ def json_text(value: Any) -> str:
         return json_number(value)
     if isinstance(value, list | tuple):
         return "[" + ",".join(json_text(each) for each in value) + "]"
-    keys = value if isinstance(value, Struct) else sorted(value)
+    keys = value if isinstance(value, StructValue) else sorted(value)
     return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in keys) + "}"
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import key_errors, label_errors, subdomain_errors, value_errors
 from crdkeeper.apiserver.golang.strings import UNICODE_VARIES, is_printable, to_lower
-from crdkeeper.apiserver.golang.text import Struct, quote
+from crdkeeper.apiserver.golang.text import StructValue, quote
 from crdkeeper.apiserver.objects.objectmeta import OWNER_FIELDS, Malformed, object_meta
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import METADATA
@@ -115,7 +115,7 @@ def annotation_findings(annotations: Mapping[str, str]) -> list[FieldError]:
 def _owners(owners: list[dict[str, Any]]) -> list[FieldError]:
     found: list[FieldError] = []
     controller = ""
-    shown: list[Struct] = []
+    shown: list[StructValue] = []
     for i, each in enumerate(owners):
         found += below(Step.INDEX, i, _owner(each))
         if each.get("controller"):
@@ -147,8 +147,8 @@ def _owner(owner: dict[str, Any]) -> list[FieldError]:
     return found
 
 
-def _shown(owner: dict[str, Any]) -> Struct:
-    return Struct((key, owner[key]) for key in OWNER_FIELDS if key in owner)
+def _shown(owner: dict[str, Any]) -> StructValue:
+    return StructValue((key, owner[key]) for key in OWNER_FIELDS if key in owner)
 
 
 def _finalizers(finalizers: list[str]) -> list[FieldError]:

@@ -110,7 +110,7 @@ def _is_same_in_any_order(items: list[Value]) -> bool:
     if kinds == {int} or kinds == {Duration}:
         wholes = [each.order if type(each) is Duration else each for each in items]
         least, most = sum(min(each, 0) for each in wholes), sum(max(each, 0) for each in wholes)
-        return bool(MIN_INT <= least and most <= MAX_INT)
+        return bool(least >= MIN_INT and most <= MAX_INT)
     return kinds == {Uint}
 
 
