@@ -24,13 +24,14 @@ from crdkeeper.cli.retire.naming import (
 from crdkeeper.cli.retire.narration import audited_object, details
 from crdkeeper.cli.signals import Signalled, until_signal
 from crdkeeper.cluster.resources.kinds import OfAnotherRelease
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.retirement.auditlog import AuditTally
 from crdkeeper.core.retirement.evidence import AuditedUses
 from crdkeeper.operations.migration.standalone import Standalone, succeeded
 from crdkeeper.operations.retirement.rights import rights_to_see
+from crdkeeper.operations.retirement.run import is_outage
 from crdkeeper.operations.retirement.standalone import StandaloneRetirement, unstored
 from crdkeeper.operations.rights import explained
 
@@ -153,7 +154,7 @@ async def _take_steps(retirement: StandaloneRetirement, *, wait: bool) -> None:
     try:
         await retirement.run(wait=wait)
     except (ApiError, Unreachable) as error:
-        if not may_pass(error):
+        if not is_outage(error):
             raise
         raise Trouble(
             f"The API server does not respond: {error}",

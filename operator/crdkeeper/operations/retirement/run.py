@@ -20,7 +20,7 @@ from crdkeeper.cluster.resources.kinds import (
     get_migration,
     list_migrations_of,
 )
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
 from crdkeeper.core.migration.evidence import DENIED
 from crdkeeper.core.retirement.changes import changed, is_another, pinned
 from crdkeeper.core.retirement.evidence import AuditedUses
@@ -149,15 +149,21 @@ async def _taken(client: Client, owner: VersionRetirement, name: str) -> State |
     )
 
 
-def _may_pass(error: ApiError) -> bool:
-    """Whether an error may be gone with the next attempt. A webhook refuses with any code that it likes.
+def is_outage(error: ApiError | Unreachable) -> bool:
+    """Whether the API server does not respond, or cannot at the moment, so that waiting may help."""
+    return may_pass(error) and not (isinstance(error, ApiError) and _is_by_webhook(error))
 
-    One that cannot be called makes the API server answer with 500, until a person repairs it.
-    """
-    if DENIED.search(error.message):
-        return False
+
+def _may_pass(error: ApiError) -> bool:
+    """Whether an error may be gone with the next attempt."""
     lasting = 400 <= error.code < 500 and error.code not in (401, 408, 429)
-    return not lasting and not (error.code == 500 and _CALLING in error.message)
+    return not lasting and not _is_by_webhook(error)
+
+
+def _is_by_webhook(error: ApiError) -> bool:
+    """Whether a webhook refuses, with any code that it likes, or cannot be called, until a person repairs it."""
+    denied = DENIED.search(error.message) is not None
+    return denied or (error.code == 500 and _CALLING in error.message)
 
 
 async def _why(client: Client, crd: Mapping[str, Any], error: ApiError) -> State:

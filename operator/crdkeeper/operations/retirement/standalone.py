@@ -21,7 +21,7 @@ from crdkeeper.api.versionretirement import (
 )
 from crdkeeper.cluster.resources.definitions import get_definition_object, patch_definition
 from crdkeeper.cluster.resources.kinds import installed
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, may_pass
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.retirement.changes import Operation, is_another, pinned, undo
 from crdkeeper.core.retirement.facts import RetirementFacts, State, TakenEvidence
@@ -35,6 +35,7 @@ from crdkeeper.operations.retirement.run import (
     ReadAudit,
     count,
     due_time,
+    is_outage,
     look,
     take_step,
 )
@@ -137,7 +138,7 @@ class StandaloneRetirement:
 
     async def _outlast(self, error: ApiError | Unreachable, *, wait: bool) -> None:
         """Wait for the end of an outage. Raises `error` if there is nothing to wait for."""
-        if not wait or not may_pass(error):
+        if not wait or not is_outage(error):
             raise error
         if not self._failed:
             self.say(f"The API server does not respond: {error}")

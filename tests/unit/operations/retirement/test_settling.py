@@ -137,6 +137,24 @@ def test_a_wait_outlasts_outages_around_a_migration(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        'Internal error occurred: failed calling webhook "a.example.com": connection refused',
+        'admission webhook "a.example.com" denied the request: not today',
+    ],
+)
+def test_a_wait_does_not_outlast_a_webhook(cluster: Cluster, message: str) -> None:
+    """It refuses, or cannot be called, until a person repairs it."""
+    cluster.crd = STORED
+
+    async def migrate() -> str:
+        raise ApiError(500, {"message": message})
+
+    with pytest.raises(ApiError, match="webhook"):
+        retire(cluster, [], wait=True, migrate=migrate)
+
+
+@pytest.mark.parametrize(
     ("wait", "error"),
     [(False, DOWN), (True, ApiError(403, {"message": "forbidden"}))],
     ids=["now", "forbidden"],
