@@ -155,12 +155,14 @@ class Connection:
         Raises OSError, and ValueError if none has.
         """
         files = str(self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG)
-        found = [each for each in files.split(os.pathsep) if each and Path(each).exists()]
+        listed = [each for each in files.split(os.pathsep) if each]
+        found = [each for each in listed if Path(each).exists()]
         if not found:
             raise FileNotFoundError(f"there is no {files}")
-        if filled := [each for each in found if not _is_empty(Path(each))]:
-            return os.pathsep.join(filled)
-        raise ValueError(f"there is nothing in {files}")
+        if all(_is_empty(Path(each)) for each in found):
+            raise ValueError(f"there is nothing in {files}")
+        # The library passes over the missing ones. Some may be there for it alone, as it expands a tilde.
+        return os.pathsep.join(each for each in listed if not _is_empty(Path(each)))
 
     def _in_cluster(self) -> bool:
         chosen = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")

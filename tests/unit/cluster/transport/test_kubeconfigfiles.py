@@ -24,6 +24,16 @@ async def test_those_without_content_are_passed_over(
     assert connection.host == "https://this.example.com"
 
 
+async def test_a_tilde_is_left_to_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "first").write_text("clusters: []\n")
+    config(tmp_path / "config")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/first{os.pathsep}~/config")
+    connection = Connection()
+    await connection.load()
+    assert connection.host == "https://this.example.com"
+
+
 @pytest.mark.parametrize(
     ("listed", "said"), [("{}/missing:", "there is no "), ("{}/missing:{}/empty", "there is nothing in ")]
 )
