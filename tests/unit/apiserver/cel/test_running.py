@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.apiserver.cel.counting.program import CountedProgram
 from crdkeeper.apiserver.cel.run.budget import Account
 from crdkeeper.apiserver.cel.run.evaluate import compile_program
 from crdkeeper.apiserver.cel.syntax.parser import parse
@@ -339,33 +338,6 @@ def test_leading_zeros_do_not_count() -> None:
     assert value(f"int('{zeros}7')") == 7
     assert value(f"isQuantity('1e{zeros}5')") is True
     assert value(f"timestamp(0).getHours('{zeros}1:00')") == 1
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("self.?l.optMap(l, (l + ['x']).size() + l.size()).orValue(0)", 2),
-        ("self.?l.optMap(l, l + ['x']).orValue([]) == ['x']", True),
-        ("self.?l.optMap(l, l + []).orValue(['x']).size()", 0),
-        ("[self.?l.optMap(l, l + ['x']).orValue([])].all(l, (l + ['y']).size() == 2 && l.size() == 1)", True),
-        ("self.?l.optFlatMap(l, optional.of((l + ['x'])[dyn(0u)] + l[0])).orValue('')", "xx"),
-        ("(self.s.sortBy(x, x) + ['x', 'x']).size()", 2),
-    ],
-)
-def test_an_empty_list_in_the_variable_of_a_macro_changes_in_place(expression: str, expected: object) -> None:
-    assert value(expression, {"l": [], "s": []}, LISTS) == expected
-
-
-def test_a_list_that_changes_in_place_is_counted_so() -> None:
-    tree = parse("optional.of(['a'].filter(x, false)).optMap(l, (l + ['x']).size() + l.size()).orValue(0)")
-    program = CountedProgram(tree, check(tree, {}, stored=False))
-    assert program.evaluate({}).value == 2
-
-
-@pytest.mark.parametrize("expression", ["(l + ['x']) + l", "(l + self.m.map(k, k)).size()"])
-def test_what_is_added_to_an_empty_list_may_be_left_to_the_server(expression: str) -> None:
-    with pytest.raises(Indeterminate):
-        value(f"self.?l.optMap(l, {expression})", {"l": [], "m": {"a": 1, "b": 2}}, LISTS)
 
 
 def test_the_distinct_elements_of_an_empty_set_are_a_set() -> None:

@@ -9,7 +9,6 @@ from crdkeeper.apiserver.cel.counting.tracker import UNSET, Tracker
 from crdkeeper.apiserver.cel.run.qualifiers import checked_key, lookup, missing
 from crdkeeper.apiserver.cel.syntax.nodes import ACCUMULATOR
 from crdkeeper.apiserver.cel.values.containers import NONE, CelMap, OptionalValue
-from crdkeeper.apiserver.cel.values.mutable import as_variable
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     EvaluationError,
@@ -150,9 +149,7 @@ class Variable(_Qualified):
         if value is UNSET and self._initial is not None:
             value = self._initial.run(tracker)
             # A loop changes its result in place.
-            if not self.accumulates:
-                value = as_variable(value)
-            elif type(value) is list and not value:
+            if type(value) is list and not value:
                 value = []
             elif type(value) is CelMap and not len(value):
                 value = CelMap()

@@ -12,7 +12,6 @@ from crdkeeper.apiserver.cel.counting.tracker import TOO_LONG, UNSET, Tracker
 from crdkeeper.apiserver.cel.run.qualifiers import go_type
 from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.display import displayed
-from crdkeeper.apiserver.cel.values.mutable import as_result
 from crdkeeper.apiserver.cel.values.overloads import unsupported
 from crdkeeper.apiserver.cel.values.unordered import Unordered, made_from, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
@@ -77,7 +76,7 @@ class Fold(Instruction):
         if unordered and made is not UNSET and self._would_end(tracker):
             tracker.by_chance = True
         tracker.unordered -= unordered
-        result = as_result(self._result.run(tracker))
+        result = self._result.run(tracker)
         return made_from(values, result) if type(result) is list and result is made else result
 
     def _would_end(self, tracker: Tracker) -> bool:

@@ -13,7 +13,6 @@ from crdkeeper.apiserver.cel.values.arithmetic import BINARY, ORDERED, RELATIONS
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.equality import compare, equal
 from crdkeeper.apiserver.cel.values.membership import contains
-from crdkeeper.apiserver.cel.values.mutable import as_result, as_variable
 from crdkeeper.apiserver.cel.values.sizes import held_size, size_of
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
@@ -107,8 +106,8 @@ def optional_map(target: Run, slot: int, body: Run, *, wrap: bool) -> Run:
         if not has_value(value):
             return NONE
         charge(frame, before - frame[0])
-        frame[slot] = as_variable(value_of(value))
-        made = as_result(body(frame))
+        frame[slot] = value_of(value)
+        made = body(frame)
         return OptionalValue(made) if wrap else made
 
     return run
@@ -124,7 +123,7 @@ def sort_by(target: Run, slot: int, keys_of: Run) -> Run:
             raise unknown_operator("@sortByAssociatedKeys", values)
         # Elements with equal keys are compared.
         charge(frame, 3 * size_of(keys) ** 2 + weight_of(values))
-        return sort_by_keys(values, elements_of(keys)) if elements_of(values) else []
+        return sort_by_keys(values, elements_of(keys))
 
     return run
 

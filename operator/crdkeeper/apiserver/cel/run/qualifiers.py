@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from crdkeeper.apiserver.cel.run.bound import BoundList
 from crdkeeper.apiserver.cel.values.display import displayed
 from crdkeeper.apiserver.cel.values.unordered import Unordered, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
@@ -46,18 +45,17 @@ def go_type(value: Value) -> str:
     if type(value) is list:
         return "*types.baseList"
     if isinstance(value, ListValue):
-        return f"*{_LISTS.get(type(value).__name__, 'common.unstructuredList')}"
+        return f"*common.{_LISTS.get(type(value).__name__, 'unstructuredList')}"
     if isinstance(value, MapValue):
         return "*common.unstructuredMap" if type(value).__name__ == "BoundMap" else "*types.baseMap"
     return _GO_TYPES.get(type_name(value), type_name(value))
 
 
 _LISTS: Final = {
-    "BoundSet": "common.unstructuredSetList",
-    "BoundMapList": "common.unstructuredMapList",
-    "Union": "common.refValSetList",
-    "MergedMapList": "common.refValMapList",
-    "MutableList": "types.mutableList",
+    "BoundSet": "unstructuredSetList",
+    "BoundMapList": "unstructuredMapList",
+    "Union": "refValSetList",
+    "MergedMapList": "refValMapList",
 }
 
 
@@ -81,7 +79,7 @@ def _element(value: Value, key: Value) -> Value:
     index = _index(key)
     if not 0 <= index < len(items):
         return MISSING
-    if isinstance(value, BoundList) and type(key) is not int:
+    if type(value) is not list and type(key) is not int:
         raise EvaluationError(f"unsupported index: {displayed(key)}")
     return read(items[index])
 

@@ -10,9 +10,8 @@ import operator
 from collections.abc import Callable
 from typing import Final
 
-from crdkeeper.apiserver.cel.values.mutable import MutableList
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp, between, shifted
-from crdkeeper.apiserver.cel.values.unordered import Unordered, unknown_order, without_order
+from crdkeeper.apiserver.cel.values.unordered import Unordered, without_order
 from crdkeeper.apiserver.cel.values.values import (
     EvaluationError,
     ListValue,
@@ -76,8 +75,6 @@ def _concatenated(left: Value, right: Value) -> Value:
     if not is_list(right):
         raise no_overload()
     others = elements_of(right)
-    if type(left) is MutableList and type(right) is Unordered:
-        raise unknown_order()
     if isinstance(left, ListValue):
         made = left.plus(others)
     elif left:
