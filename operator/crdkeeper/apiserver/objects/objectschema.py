@@ -94,7 +94,7 @@ class ObjectSchema:
         self._status = status
         self._prunes = prunes
         metadata = self._node.properties.get("metadata")
-        self._limits_names = bool(self._node.rules) or (
+        self._limits_names = any(map(_may_see_name, self._node.rules)) or (
             metadata is not None and "name" in metadata.properties
         )
 
@@ -293,6 +293,12 @@ def _keep_status(value: dict[str, Any], old: Any) -> None:
         value["status"] = old["status"]
     else:
         value.pop("status", None)
+
+
+def _may_see_name(rule: Schema) -> bool:
+    """Whether a rule at the root may depend on the name; through dyn it can see all fields at once."""
+    text = f"{rule.get('rule')} {rule.get('messageExpression')}"
+    return "metadata" in text or "dyn" in text
 
 
 def _gets_name(metadata: dict[str, Any]) -> bool:

@@ -102,6 +102,8 @@ def _is_same_in_any_order(items: list[Value]) -> bool:
     """Whether a sum is the same in any order: without rounding, and without an overflow on the way."""
     kinds = {type(each) for each in items}
     if kinds == {float}:
+        if len(items) == 2:
+            return True
         if not all(map(math.isfinite, items)):
             return False
         ratios = [each.as_integer_ratio() for each in items]

@@ -8,6 +8,8 @@ from crdkeeper.apiserver.cel.values.patterns import MOST_STEPS, compiled
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value, no_overload
 
 MAX_MATCHES: Final = 100_000
+_MOST_SEARCHES: Final = 20
+"""Single matches of the longest time: most patterns end a match long before the end of the text."""
 """More matches take too long to find."""
 
 
@@ -49,7 +51,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[Value]:
         end = match.end()
         # To find the longest match, or the next one, may take all of the text that remains.
         steps += size * (len(text) - match.start())
-        if steps > MOST_STEPS:
+        if steps > _MOST_SEARCHES * MOST_STEPS:
             raise Indeterminate("matches that may take too long together")
     return found
 

@@ -186,7 +186,7 @@ class BoundList(OfData, ListValue):
         if not is_list(other):
             raise no_overload()
         if type(other) is Unordered:
-            return other.equals(self)
+            return other.matches(self)
         elements, others = self.elements(), elements_of(other)
         if len(elements) != len(others):
             return False

@@ -73,12 +73,12 @@ def lookup(value: Value, key: Value) -> Value:
 
 
 def _element(value: Value, key: Value) -> Value:
-    if type(value) is Unordered:
-        raise unknown_order()
     items = elements_of(value)
     index = _index(key)
     if not 0 <= index < len(items):
         return MISSING
+    if type(value) is Unordered and index >= value.ordered:
+        raise unknown_order()
     if type(value) is not list and type(key) is not int:
         raise EvaluationError(f"unsupported index: {displayed(key)}")
     return read(items[index])

@@ -61,7 +61,7 @@ def _equal_lists(left: list[Value], right: Value) -> bool:
     if not is_list(right):
         return False
     if type(right) is not list and not right.has_order:
-        return bool(right.equals(left))
+        return bool(right.matches(left))
     others = elements_of(right)
     return len(left) == len(others) and not any(map(certainly_different, left, others))
 

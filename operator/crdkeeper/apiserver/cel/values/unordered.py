@@ -51,24 +51,29 @@ class Unordered(ListValue):
     """A list of at least two elements in unknown order.
 
     Only the first ones, `ordered` of them, may be where they are for the server: what the others were added
-    to. One that `grows` has the rules of usual lists for equality and for what is added next, not those of a
-    set or a list with keys.
+    to. What was added to a set or a list with keys has the rules of that for equality, and for what is added
+    next: `ruled` has the same elements in some order, and these rules.
     """
 
-    __slots__ = ("_elements", "_grows", "ordered")
+    __slots__ = ("_elements", "_ruled", "ordered", "replaces")
     has_order = False
 
-    def __init__(self, elements: list[Value], ordered: int = 0, *, grows: bool = True) -> None:
+    def __init__(self, elements: list[Value], ordered: int = 0, ruled: ListValue | None = None) -> None:
         self._elements = elements
-        self._grows = grows
+        self._ruled = ruled
         self.ordered = ordered
+        self.replaces = ruled is not None and ruled.replaces
 
     def elements(self) -> list[Value]:
         """The elements, in some order."""
         return self._elements
 
     def equals(self, other: Value) -> bool:
-        """False if no order would be equal, as far as counting shows it; otherwise Indeterminate.
+        """False if no order would be equal; otherwise Indeterminate. The order does not matter to a set."""
+        return self.matches(other) if self._ruled is None else bool(self._ruled.equals(other))
+
+    def matches(self, other: Value) -> bool:
+        """Whether a list without such rules equals it: False as far as counting shows it, or Indeterminate.
 
         What cannot be counted would have to be compared with each element, and the comparison could fail. So
         it does not matter which of the lists is on the left.
@@ -79,8 +84,7 @@ class Unordered(ListValue):
         if len(others) != len(self._elements):
             return False
         types = {type(each) for each in (*self._elements, *others)}
-        countable = self._grows and len(types) == 1 and types <= _COUNTABLE
-        if countable and Counter(self._elements) != Counter(others):
+        if len(types) == 1 and types <= _COUNTABLE and Counter(self._elements) != Counter(others):
             return False
         raise unknown_order()
 
@@ -89,10 +93,11 @@ class Unordered(ListValue):
         return in_elements(self._elements, value)
 
     def plus(self, other: Sequence[Value]) -> Value:
-        """All elements of both. Raises Indeterminate if there are other rules for that."""
-        if not self._grows:
-            raise unknown_order()
-        return Unordered([*self._elements, *other], self.ordered)
+        """All elements of both."""
+        if self._ruled is None:
+            return Unordered([*self._elements, *other], self.ordered)
+        made = self._ruled.plus(other)
+        return Unordered(made.elements(), self.ordered, made)
 
 
 def without_order(left: Value, added: Unordered, made: Value) -> Value:
@@ -100,14 +105,14 @@ def without_order(left: Value, added: Unordered, made: Value) -> Value:
 
     Raises Indeterminate for a list with keys if the order may decide which elements it has.
     """
-    if type(made) is Unordered:
-        return made
     kept, elements = len(elements_of(left)), elements_of(made)
     if type(made) is list:
         return Unordered(made, kept + added.ordered)
     if made.replaces and len(elements) < kept + len(added.elements()):
         raise unknown_order()
-    return made if len(elements) == kept else Unordered(elements, kept, grows=False)
+    if type(made) is Unordered or len(elements) == kept:
+        return made
+    return Unordered(elements, kept, made)
 
 
 def has_no_order(values: Value) -> bool:
