@@ -161,7 +161,7 @@ def _may_pass(error: ApiError) -> bool:
 
 
 def _is_by_webhook(error: ApiError) -> bool:
-    """Whether a webhook refuses, with any code that it likes, or cannot be called until somebody repairs it."""
+    """Whether a webhook refuses, with any code it likes, or cannot be called until a person repairs it."""
     denied = DENIED.search(error.message) is not None
     return denied or (error.code == 500 and _CALLING in error.message)
 
