@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM end a command cleanly: what is in progress can save its state."""
 
 import asyncio
+import atexit
 import os
 import signal
 import sys
@@ -55,9 +56,17 @@ async def until_signal(work: Coroutine[Any, Any, _T]) -> _T:
             raise Signalled(received[0][0]) from None
         raise
     finally:
-        if not received:
+        if received:
+            atexit.register(_ignore)
+        else:
             for each, handler in before:
                 signal.signal(each, handler)
+
+
+def _ignore() -> None:
+    # All is done. The interpreter gives its handlers up, and a signal would kill it, with another code.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
 
 
 def _end_at_once(number: int) -> NoReturn:

@@ -40,6 +40,19 @@ except signals.Signalled as signalled:
     sys.exit(signalled.exit_code)
 """
 """It saves its state, and ends, when it gets a line."""
+LATE = """
+import os
+import sys
+
+
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=int(sys.argv[2])):
+        kill(process, number)
+
+
+late = Late()
+"""
+"""It gets another signal when the interpreter has given up its handlers."""
 LONG, NEVER = "600", "0"
 """For how long signals are taken to be the first one."""
 
@@ -47,9 +60,9 @@ signals = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130)
 
 
 @contextmanager
-def command(same_seconds: str) -> Iterator[subprocess.Popen[str]]:
+def command(same_seconds: str, *late: int) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, same_seconds],
+        [sys.executable, "-c", LATE + COMMAND if late else COMMAND, same_seconds, *map(str, late)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -95,4 +108,14 @@ def test_another_signal_ends_what_hangs(number: signal.Signals, exit_code: int) 
         # Whatever is open stays open: the end of its input would end it, too.
         process.wait(timeout=60)
         assert process.communicate() == ("", "")
+        assert process.returncode == exit_code
+
+
+@signals
+def test_a_signal_at_the_very_end_changes_nothing(number: signal.Signals, exit_code: int) -> None:
+    with command(LONG, number) as process:
+        process.send_signal(number)
+        until(process, "saving")
+
+        assert process.communicate("\n\n") == ("saved\nInterrupted.\n", "")
         assert process.returncode == exit_code
