@@ -2,7 +2,7 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from crdkeeper.controllers.composite.controller import Composites
 from crdkeeper.controllers.composite.metrics import ComposingMetrics
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.composites.ownership import COMPOSITE_LABEL
 from crdkeeper.core.conversion.nesting import dumps, loads
 from tests import virtualtime
 from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, NAME, OBJECTS, PATH, Server
@@ -55,6 +56,23 @@ class ComposedServer(Server):
             "/openapi/v3": {"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}},
             "/openapi/v3/api/v1": {"openapi": "3.0.0", "paths": paths, "components": {"schemas": schemas}},
         }
+
+    def make_map(self, uid: str, name: str, labels: Mapping[str, str] | None = None, **metadata: Any) -> Any:
+        """A ConfigMap that says itself that it is the composite's; returned to be changed."""
+        self.objects[f"{MAPS}/{name}"] = made = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "uid": name,
+                "resourceVersion": "1",
+                "labels": {COMPOSITE_LABEL: uid, **(labels or {})},
+                "ownerReferences": [{"uid": uid, "controller": True}],
+                **metadata,
+            },
+        }
+        return made
 
     async def send(self, method: str, path: str, *, content: bytes = b"{}", **_: Any) -> Answer:
         """Like `Client.send`."""

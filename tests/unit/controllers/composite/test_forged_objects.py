@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from crdkeeper.api.composite import MOST_RESOURCES
-from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, FINALIZER
+from crdkeeper.core.composites.ownership import FINALIZER
 from tests.unit.controllers.composite.scene import MAPS, ComposedServer, play
 from tests.unit.controllers.composite.test_shared_lists import maps, with_map
 
@@ -14,21 +14,7 @@ def forge(server: ComposedServer, number: int, data: str = "", **metadata: Any) 
     (composite,) = server.composites()
     uid = composite["metadata"]["uid"]
     for each in range(number):
-        name = f"forged-{each}"
-        server.objects[f"{MAPS}/{name}"] = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": name,
-                "namespace": "default",
-                "uid": name,
-                "resourceVersion": "1",
-                "labels": {COMPOSITE_LABEL: uid},
-                "ownerReferences": [{"uid": uid, "controller": True}],
-                **metadata,
-            },
-            "data": {"a": data},
-        }
+        server.make_map(uid, f"forged-{each}", **metadata)["data"] = {"a": data}
 
 
 def composed(server: ComposedServer) -> None:

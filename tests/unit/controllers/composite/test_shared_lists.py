@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError
-from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, RESOURCE_LABEL
+from crdkeeper.core.composites.ownership import RESOURCE_LABEL
 from tests.unit.controllers.composite.scene import MAPS, ComposedServer, play, revision
 from tests.unit.controllers.compositeresourcedefinition.scene import OBJECTS
 
@@ -54,19 +54,8 @@ async def refused(_: str, path: str) -> None:
 def left_by_another(server: ComposedServer) -> None:
     """Each composite has an object that its status does not list, and that it does not need any more."""
     for each in server.composites():
-        uid, name = each["metadata"]["uid"], f"{each['metadata']['name']}-old"
-        server.objects[f"{MAPS}/{name}"] = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": name,
-                "namespace": "default",
-                "uid": name,
-                "resourceVersion": "1",
-                "labels": {COMPOSITE_LABEL: uid, RESOURCE_LABEL: "old"},
-                "ownerReferences": [{"uid": uid, "controller": True}],
-            },
-        }
+        metadata = each["metadata"]
+        server.make_map(metadata["uid"], f"{metadata['name']}-old", {RESOURCE_LABEL: "old"})
 
 
 def test_the_list_of_the_watch_is_waited_for_and_is_the_only_one() -> None:
