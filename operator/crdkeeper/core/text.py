@@ -24,7 +24,7 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def shortened(names: Sequence[str], most: int) -> str:
+def shortened(names: Sequence[str], most: int = 20) -> str:
     """`a, b and 3 more`, with at most so many names."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -17,7 +17,6 @@ from crdkeeper.operations.migration.together import Attempt
 from crdkeeper.operations.rights import NotPermitted
 
 _EXPECTED = (UnknownResource, NotInstalled, NameTaken, NotPermitted, OfAnotherRelease, ApiError, Unreachable)
-_NAMED = 20
 
 
 def has_failed(attempt: Attempt) -> bool:
@@ -45,8 +44,7 @@ def report(attempts: Sequence[Attempt], output: str, *, several: bool) -> int:
             lines(refused_table(objects, total, with_resource=several))
     unread = sorted({name for each in attempts for name in each.work.unread})
     if unread:
-        left = shortened(unread, _NAMED)
-        line(f"StorageMigrations of another release were left alone: {left}", err=True)
+        line(f"StorageMigrations of another release were left alone: {shortened(unread)}", err=True)
     failed = 0
     for each in attempts:
         failed += has_failed(each)

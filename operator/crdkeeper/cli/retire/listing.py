@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -20,8 +19,6 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.text import shortened
 from crdkeeper.operations.rights import explained
-
-_NAMED: Final = 20
 
 
 @click.command()
@@ -63,8 +60,7 @@ def status(
         line("No VersionRetirements found.", err=True)
     # Of which CRD they are is not known.
     if others := sorted(unread.difference(names)):
-        left = shortened(others, _NAMED)
-        line(f"VersionRetirements of another release are not shown: {left}", err=True)
+        line(f"VersionRetirements of another release are not shown: {shortened(others)}", err=True)
     missing = [each for each in names if not any(_is_named(one, (each,)) for one in chosen)]
     if missing:
         raise Trouble(*(_why_missing(each, unread) for each in missing))

@@ -35,7 +35,6 @@ _UNDONE: Final = {"served": "served again", "deprecated": "no longer deprecated"
 _PATIENCE_SECONDS: Final = 10
 """How long to wait for an operator, which may not run."""
 _LOOK_SECONDS: Final = 0.5
-_NAMED: Final = 20
 _UNANSWERED: Final = (
     f"No operator has taken note of the suspension within {_PATIENCE_SECONDS} seconds. If one runs, "
     "it may still take a step: run the command again then."
@@ -124,7 +123,7 @@ async def _executing(client: Client, resource: GroupResource, version: str) -> l
     if unread:
         raise Trouble(
             "VersionRetirements of another release cannot be read, and so not be suspended: "
-            f"{shortened(sorted(unread), _NAMED)}",
+            f"{shortened(sorted(unread))}",
             f"Use crdkeeper of that release. Or have none of them retire {version} of {resource}, and make "
             "the change yourself that this command shows without --yes.",
         )

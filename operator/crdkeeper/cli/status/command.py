@@ -52,7 +52,6 @@ from crdkeeper.operations.rights import explained, rights_to_read
 _T = TypeVar("_T")
 _SHOWN_TYPES: Final = (scaling.CONDITION.type, statuswriters.CONDITION.type)
 """Conditions of reports that affect no Ready, so that nobody would look for them."""
-_NAMED: Final = 20
 
 
 @dataclass(slots=True)
@@ -244,7 +243,7 @@ def _not_shown(what: str, unread: Collection[str]) -> list[str]:
     """The remark about objects that this release cannot read, if there are any."""
     if not unread:
         return []
-    return [f"{what} of another release are not shown: {shortened(sorted(unread), _NAMED)}"]
+    return [f"{what} of another release are not shown: {shortened(sorted(unread))}"]
 
 
 def _print(

@@ -47,7 +47,7 @@ async def list_migrations_of(
         async for body in pages(client, f"{_path(StorageMigration.plural)}?limit=500"):
             found += (
                 each
-                for each in _readable(StorageMigration, body["items"], unread)
+                for each in readable(StorageMigration.model_validate, body["items"], unread)
                 if definition in ("", str(each.spec.resource))
             )
     except ApiError as error:
@@ -57,12 +57,14 @@ async def list_migrations_of(
     return found
 
 
-def _readable(kind: type[_K], items: Iterable[Mapping[str, Any]], unread: set[str]) -> list[_K]:
+def readable(
+    parse: Callable[[Mapping[str, Any]], _K], items: Iterable[Mapping[str, Any]], unread: set[str]
+) -> list[_K]:
     """Those that can be parsed; the names of the others are added to `unread`."""
     found = []
     for each in items:
         try:
-            found.append(kind.model_validate(each))
+            found.append(parse(each))
         except ValidationError:
             unread.add(each["metadata"]["name"])
     return found
@@ -80,7 +82,7 @@ async def list_builtin_policies(client: Client, unread: set[str]) -> list[Builti
     The names of the others are added to `unread`. Raises ApiError and Unreachable.
     """
     body = await find(client, _path(BuiltinPolicy.plural))
-    return _readable(BuiltinPolicy, body["items"], unread) if body is not None else None
+    return readable(BuiltinPolicy.model_validate, body["items"], unread) if body is not None else None
 
 
 async def get_builtin_policy(client: Client, name: str) -> BuiltinPolicy | None:

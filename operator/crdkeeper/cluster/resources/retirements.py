@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.versionretirement import VersionRetirement
+from crdkeeper.cluster.resources.kinds import readable
 from crdkeeper.cluster.transport.client import MERGE_PATCH, Client, find
 
 _PATH = f"/apis/{GROUP}/{VERSION}/{VersionRetirement.plural}"
@@ -35,15 +36,7 @@ async def list_retirements(client: Client, unread: set[str]) -> list[VersionReti
     The names of the others are added to `unread`. Raises ApiError and Unreachable.
     """
     listed = await find(client, _PATH)
-    if listed is None:
-        return None
-    found = []
-    for each in listed["items"]:
-        try:
-            found.append(parse_retirement(each))
-        except ValidationError:
-            unread.add(each["metadata"]["name"])
-    return found
+    return readable(parse_retirement, listed["items"], unread) if listed is not None else None
 
 
 async def suspend_retirement(client: Client, name: str) -> VersionRetirement:
